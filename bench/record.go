@@ -11,6 +11,7 @@ type Kind string
 // The kinds of line that this package writes; a reader skips any other.
 const (
 	KindRun       Kind = "run"
+	KindResume    Kind = "resume"
 	KindPoint     Kind = "point"
 	KindStep      Kind = "step"
 	KindIteration Kind = "iteration"
@@ -30,7 +31,7 @@ type Run struct {
 	Command        string          `json:"command"`
 	Argv           []string        `json:"argv"`
 	StartedAt      string          `json:"started_at"` // RFC 3339, UTC; a label, never used in arithmetic
-	Clock          *Clock          `json:"clock,omitempty"`
+	Clock          *ClockOrigin    `json:"clock,omitempty"`
 	Workload       Workload        `json:"workload"`
 	WorkloadSHA256 string          `json:"workload_sha256"`
 	Host           Host            `json:"host"`
@@ -42,11 +43,15 @@ type Run struct {
 	Warnings       []string        `json:"warnings"`
 }
 
-// Clock ties the run's clock (0 at the start) to the machine's, so that files
-// of one boot can be laid over each other.
-type Clock struct {
-	MonotonicOriginNS int64  `json:"monotonic_origin_ns"` // CLOCK_MONOTONIC at the run's 0
-	BootID            string `json:"boot_id"`
+// Resume says that from here on another process appends to the file, started
+// with the same options. A point that has no line yet was lost with the process
+// before: its steps are void, and it is measured again.
+type Resume struct {
+	Kind      Kind         `json:"kind"`
+	StartedAt string       `json:"started_at"` // as in Run
+	Argv      []string     `json:"argv"`
+	Clock     *ClockOrigin `json:"clock,omitempty"` // t_ns goes on: never below what stands before this line
+	Warnings  []string     `json:"warnings,omitempty"`
 }
 
 // EnvVar is an environment variable that Lathe read and that mattered.

@@ -1,0 +1,42 @@
+package bench
+
+// Read is one socket read of a response body, as it came.
+type Read struct {
+	TNS      int64  `json:"t_ns"`      // on the run's clock
+	KernelNS *int64 `json:"kernel_ns"` // receive stamp of the kernel, null where there is none
+	B64      []byte `json:"b64"`       // the bytes; base64 in JSON
+}
+
+// Reads are further reads of a request whose own line is not written yet.
+type Reads struct {
+	Kind  Kind   `json:"kind"`
+	ID    string `json:"id"`
+	Reads []Read `json:"reads"`
+}
+
+// RequestEnd says how a request's body ended.
+type RequestEnd struct {
+	Kind string `json:"kind"` // eof, cut, http_error, timeout, cancelled
+	TNS  int64  `json:"t_ns"`
+}
+
+// Request closes one request of a serving run. Its reads stand in "reads" lines
+// before it, in its own line, or both, joined by ID in the order of the file.
+type Request struct {
+	Kind               Kind        `json:"kind"`
+	ID                 string      `json:"id"`
+	Endpoint           string      `json:"endpoint"` // completions, chat, generate
+	PromptLen          int         `json:"prompt_len"`
+	TextPromptLen      *int        `json:"text_prompt_len"`
+	VisionPromptLen    *int        `json:"vision_prompt_len"`
+	RequestedOutputLen int         `json:"requested_output_len"`
+	ScheduledNS        int64       `json:"scheduled_ns"`
+	AdmittedNS         int64       `json:"admitted_ns"`
+	SentNS             int64       `json:"sent_ns"`
+	ConnectedNS        *int64      `json:"connected_ns"`
+	HeadersNS          *int64      `json:"headers_ns"`
+	Status             *int        `json:"status"`
+	Reason             string      `json:"reason"`
+	Reads              []Read      `json:"reads"`
+	End                *RequestEnd `json:"end"`
+}

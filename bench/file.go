@@ -1,0 +1,118 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// File is what a raw file of the offline harnesses holds, in memory. Requests
+// and their reads are left out: they are streamed by a Reader.
+type File struct {
+	Run        Run
+	Resumes    []Resume
+	Points     []Point // one a point, in the order in which they were closed
+	Steps      []Step  // of these points and of the one that was cut, in the order of the file
+	Iterations []Iteration
+	Checks     []Check
+	End        *End         // nil where the file was cut
+	Clock      *ClockOrigin // in force at the end of the file
+	LastNS     int64        // latest time on the run's clock
+	SHA256     string       // of the file as it lies on disk
+	Warnings   []string
+}
+
+// Complete says whether the run ended of itself.
+func (f *File) Complete() bool { return f.End != nil && f.End.Reason == EndCompleted }
+
+// Done says whether point has its line, with status ok or skipped: a resumed
+// run does not measure it again.
+func (f *File) Done(point int) bool {
+	return slices.ContainsFunc(f.Points, func(p Point) bool {
+		return p.Point == point && p.Status != StatusFailed
+	})
+}
+
+// ReadFile reads a raw file whole.
+//
+// Behind a resume line the run goes on. What stands before it of points that
+// were not Done is dropped: those points are measured again.
+func ReadFile(path string) (*File, error) {
+	r, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return readFile(r)
+}
+
+func readFile(r *Reader) (*File, error) {
+	f := &File{}
+	for {
+		rec, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		f.add(rec)
+	}
+	sum, err := r.SHA256()
+	if err != nil {
+		return nil, err
+	}
+	f.SHA256 = sum
+	f.Warnings = append(f.Warnings, r.Warnings()...)
+	return f, nil
+}
+
+func (f *File) add(rec any) {
+	switch v := rec.(type) {
+	case *Run:
+		f.Run, f.Clock = *v, v.Clock
+	case *Resume:
+		f.resume(v)
+	case *Point:
+		f.close(v)
+	case *Step:
+		f.Steps = append(f.Steps, *v)
+		f.LastNS = max(f.LastNS, v.TNS+v.HostNS)
+	case *Iteration:
+		f.Iterations = append(f.Iterations, *v)
+		f.LastNS = max(f.LastNS, v.TNS+v.HostNS)
+	case *Check:
+		f.Checks = append(f.Checks, *v)
+	case *End:
+		f.End = v
+		f.LastNS = max(f.LastNS, v.DurationNS)
+	}
+}
+
+// resume drops what the process before left of points that are not done.
+func (f *File) resume(v *Resume) {
+	f.Resumes = append(f.Resumes, *v)
+	f.End = nil
+	if v.Clock != nil {
+		f.Clock = v.Clock
+	}
+	f.Warnings = append(f.Warnings, v.Warnings...)
+	done := map[int]bool{}
+	for _, p := range f.Points {
+		done[p.Point] = p.Status != StatusFailed
+	}
+	f.Points = slices.DeleteFunc(f.Points, func(p Point) bool { return !done[p.Point] })
+	f.Steps = slices.DeleteFunc(f.Steps, func(s Step) bool { return !done[s.Point] })
+	f.Iterations = slices.DeleteFunc(f.Iterations, func(i Iteration) bool { return !done[i.Point] })
+}
+
+// close takes a point's line. A second one for the same point without a resume
+// between them is a mistake of the writer: the last one stands.
+func (f *File) close(p *Point) {
+	if i := slices.IndexFunc(f.Points, func(q Point) bool { return q.Point == p.Point }); i >= 0 {
+		f.Warnings = append(f.Warnings, fmt.Sprintf("point %d is closed twice: the last line stands", p.Point))
+		f.Points = slices.Delete(f.Points, i, i+1)
+	}
+	f.Points = append(f.Points, *p)
+}

@@ -1,0 +1,233 @@
+package bench
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+)
+
+// Reader streams the records of a raw file in its order. It holds one line at a
+// time, of at most MaxLine bytes.
+type Reader struct {
+	name     string
+	lines    *lineReader
+	n        int // number of the line that was read last
+	header   bool
+	warnings []string
+	close    func() error
+	raw      io.Reader // the file under the decoder, for the checksum
+	sum      hash.Hash
+}
+
+// Open opens a raw file for reading; whether it is compressed is told by its
+// first bytes. The caller closes it.
+func Open(path string) (*Reader, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read raw file: %w", err)
+	}
+	sum := sha256.New()
+	raw := io.TeeReader(f, sum)
+	z, err := decompress(raw)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("cut within the first bytes: nothing to read")
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("read raw file: %s: %w", path, err)
+	}
+	r := NewReader(z, path)
+	r.raw, r.sum = raw, sum
+	r.close = func() error {
+		z.Close()
+		return f.Close()
+	}
+	return r, nil
+}
+
+// NewReader reads uncompressed lines from r; name is used in errors.
+func NewReader(r io.Reader, name string) *Reader {
+	return &Reader{name: name, lines: newLineReader(r), close: func() error { return nil }}
+}
+
+// Close closes the file.
+func (r *Reader) Close() error { return r.close() }
+
+// Warnings says what was cut off the file, after Next has returned io.EOF.
+func (r *Reader) Warnings() []string { return r.warnings }
+
+// Next returns the next record as a pointer to its type (*Run, *Resume, *Point,
+// *Step, *Iteration, *Check, *Reads, *Request, *End), or io.EOF. Lines of an
+// unknown kind are skipped. The first record is always the *Run.
+func (r *Reader) Next() (any, error) {
+	for {
+		line, err := r.lines.next()
+		if errors.Is(err, io.EOF) {
+			return nil, r.end()
+		}
+		r.n++
+		if err != nil {
+			return nil, r.errorf("%w", err)
+		}
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		rec, err := decode(line)
+		if err != nil && r.lines.atEnd() && !json.Valid(line) {
+			r.warnings = append(r.warnings, fmt.Sprintf("line %d, the last, is torn and was left out (%d bytes)", r.n, len(line)))
+			continue
+		}
+		if err != nil {
+			return nil, r.errorf("%w", err)
+		}
+		if err := r.admit(rec); err != nil {
+			return nil, r.errorf("%w", err)
+		}
+		if rec != nil {
+			return rec, nil
+		}
+	}
+}
+
+// end is called once the lines are used up.
+func (r *Reader) end() error {
+	if r.lines.cut {
+		r.warnings = append(r.warnings, "the compressed stream is cut: what stood in its last block is lost")
+		r.lines.cut = false
+	}
+	if !r.header {
+		return fmt.Errorf("read raw file: %s: no run header in it", r.name)
+	}
+	return io.EOF
+}
+
+// admit checks what a record must hold whatever comes before it, and that the
+// header comes first and once.
+func (r *Reader) admit(rec any) error {
+	run, isRun := rec.(*Run)
+	switch {
+	case isRun && r.header:
+		return errors.New("a second run header: two files were joined")
+	case isRun && run.Schema > Schema:
+		return fmt.Errorf("schema %d is newer than %d, the newest that this build reads", run.Schema, Schema)
+	case isRun:
+		r.header = true
+		return nil
+	case !r.header:
+		return errors.New("not a raw file: the first line is not a run header")
+	}
+	return check(rec)
+}
+
+func (r *Reader) errorf(format string, args ...any) error {
+	return fmt.Errorf("read raw file: %s: line %d: %w", r.name, r.n, fmt.Errorf(format, args...))
+}
+
+// SHA256 is the hexadecimal checksum of the file as it lies on disk, after Next
+// has returned io.EOF; empty for a Reader that has no file.
+func (r *Reader) SHA256() (string, error) {
+	if r.raw == nil {
+		return "", nil
+	}
+	if _, err := io.Copy(io.Discard, r.raw); err != nil { // what the decoder left
+		return "", fmt.Errorf("read raw file: %s: %w", r.name, err)
+	}
+	return hex.EncodeToString(r.sum.Sum(nil)), nil
+}
+
+// decode returns nil for a kind that it does not know.
+func decode(line []byte) (any, error) {
+	kind, err := kindOf(line)
+	if err != nil {
+		return nil, err
+	}
+	var rec any
+	switch kind {
+	case KindRun:
+		rec = new(Run)
+	case KindResume:
+		rec = new(Resume)
+	case KindPoint:
+		rec = new(Point)
+	case KindStep:
+		rec = new(Step)
+	case KindIteration:
+		rec = new(Iteration)
+	case KindCheck:
+		rec = new(Check)
+	case KindReads:
+		rec = new(Reads)
+	case KindRequest:
+		rec = new(Request)
+	case KindEnd:
+		rec = new(End)
+	default:
+		if !json.Valid(line) {
+			return nil, errors.New("not a JSON object")
+		}
+		return nil, nil
+	}
+	if err := json.Unmarshal(line, rec); err != nil {
+		return nil, fmt.Errorf("%s record: %w", kind, err)
+	}
+	return rec, nil
+}
+
+// kindOf reads the kind. Our own lines begin with it, so that they need not be
+// parsed twice.
+func kindOf(line []byte) (Kind, error) {
+	if rest, ok := bytes.CutPrefix(line, []byte(`{"kind":"`)); ok {
+		if i := bytes.IndexByte(rest, '"'); i > 0 && bytes.IndexByte(rest[:i], '\\') < 0 {
+			return Kind(rest[:i]), nil
+		}
+	}
+	var k struct{ Kind Kind }
+	if err := json.Unmarshal(line, &k); err != nil {
+		return "", fmt.Errorf("not a record: %w", err)
+	}
+	return k.Kind, nil
+}
+
+// check refuses a record whose numbers cannot be: an interval below 0 would
+// reach a report as a very good one.
+func check(rec any) error {
+	switch v := rec.(type) {
+	case *Step:
+		return checkStep(v)
+	case *Iteration:
+		if v.Point < 0 || v.TNS < 0 || v.HostNS < 0 || v.TNS+v.HostNS < 0 {
+			return errors.New("iteration record: a negative time or point")
+		}
+	case *Point:
+		if v.Status != StatusOK && v.Status != StatusSkipped && v.Status != StatusFailed {
+			return fmt.Errorf("point record: status %q is none of ok, skipped, failed", v.Status)
+		}
+		if v.Point < 0 {
+			return errors.New("point record: a negative point")
+		}
+	case *End:
+		if v.DurationNS < 0 {
+			return errors.New("end record: a negative duration")
+		}
+	}
+	return nil
+}
+
+func checkStep(s *Step) error {
+	if s.Phase != Prefill && s.Phase != Decode {
+		return fmt.Errorf("step record: phase %q is neither prefill nor decode", s.Phase)
+	}
+	if s.Point < 0 || s.TNS < 0 || s.HostNS < 0 || s.DeviceNS != nil && *s.DeviceNS < 0 {
+		return errors.New("step record: a negative time or point")
+	}
+	if s.TNS+s.HostNS < 0 {
+		return errors.New("step record: a time beyond 292 years")
+	}
+	return nil
+}
