@@ -1,0 +1,148 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+)
+
+// terminal owns the two streams. stdout carries results only; everything said about them (error:,
+// hint:, warning:, progress) goes to stderr. A warning is said once. Writes to stdout that fail are
+// remembered, so that a full disk behind a redirection is an error and not a short file.
+type terminal struct {
+	out      *stickyWriter
+	err      io.Writer
+	isTTY    bool
+	mu       sync.Mutex
+	progress string
+	pending  bool // a progress line stands without its newline
+	warned   map[string]bool
+}
+
+func newTerminal(stdout, stderr io.Writer) *terminal {
+	return &terminal{
+		out: &stickyWriter{w: stdout}, err: stderr, isTTY: isTerminal(stderr),
+		progress: progressAuto, warned: map[string]bool{},
+	}
+}
+
+// stickyWriter keeps the first error of w.
+type stickyWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (s *stickyWriter) Write(p []byte) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	n, err := s.w.Write(p)
+	if err != nil {
+		s.err = err
+	}
+	return n, err
+}
+
+// warn prints a warning once, however often it is raised.
+func (t *terminal) warn(format string, args ...any) {
+	text := oneLine(fmt.Sprintf(format, args...))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.warned[text] {
+		return
+	}
+	t.warned[text] = true
+	t.lineLocked("warning: " + text)
+}
+
+// fail prints an error and, where it carries one, its hint.
+func (t *terminal) fail(err error) {
+	var coded *exitError
+	if errors.As(err, &coded) && coded.err == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lineLocked("error: " + oneLine(err.Error()))
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) && hinted.Hint() != "" {
+		t.lineLocked("hint: " + oneLine(hinted.Hint()))
+	}
+}
+
+// say prints a line that is neither a result nor a complaint, such as where a file was left.
+func (t *terminal) say(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lineLocked(oneLine(fmt.Sprintf(format, args...)))
+}
+
+func (t *terminal) lineLocked(line string) {
+	if t.pending {
+		t.pending = false
+		line = "\r\x1b[K" + line
+	}
+	fmt.Fprintln(t.err, line)
+}
+
+// oneLine keeps a message on the line that the contract gives it.
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(strings.TrimSpace(s), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
+
+// Progress modes of --progress.
+const (
+	progressAuto   = "auto"
+	progressAlways = "always"
+	progressNever  = "never"
+)
+
+func (t *terminal) setProgress(mode string) {
+	t.mu.Lock()
+	t.progress = mode
+	t.mu.Unlock()
+}
+
+// showProgress says how far a sweep is. On a terminal it rewrites one line; elsewhere it prints
+// lines, and only under --progress always. Never call it between two clock reads.
+func (t *terminal) showProgress(done, total int, label string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.progress == progressNever || (t.progress == progressAuto && !t.isTTY) {
+		return
+	}
+	line := fmt.Sprintf("[%d/%d] %s", done, total, oneLine(label))
+	if !t.isTTY {
+		fmt.Fprintln(t.err, line)
+		return
+	}
+	fmt.Fprint(t.err, "\r\x1b[K"+line)
+	t.pending = true
+}
+
+// clearProgress removes the progress line, before results are printed.
+func (t *terminal) clearProgress() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.pending {
+		t.pending = false
+		fmt.Fprint(t.err, "\r\x1b[K")
+	}
+}
+
+// isTerminal reports whether w is a character device other than the null device.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
+}
