@@ -1,0 +1,6 @@
+//go:build !cgo || notokenizer
+
+package tokenizer
+
+// newRustEncoder has nothing to encode with in this build.
+func newRustEncoder([]byte) (encoder, error) { return nil, ErrNoRust }
