@@ -1,0 +1,130 @@
+//go:build cgo
+
+package native
+
+// #cgo CFLAGS: -std=c11 -O2 -fvisibility=hidden -Wall -Wextra
+// #cgo CXXFLAGS: -std=c++17 -O3 -fvisibility=hidden -Wall -Wextra -pthread
+// #cgo LDFLAGS: -lm -lpthread
+// #cgo linux LDFLAGS: -ldl
+// #include "table.h"
+import "C"
+
+import (
+	"encoding/json"
+	"unsafe"
+)
+
+// errCap is the room given to a backend's message.
+const errCap = 512
+
+// Backend is a table of native functions: one of the binary's own, or a plug-in's.
+// Backends are never unloaded.
+type Backend struct {
+	table  *C.lathe_backend
+	path   string
+	sha256 string
+}
+
+// CPU returns the fast CPU backend of this binary.
+func CPU() (*Backend, error) {
+	return builtin(C.lathe_cpu_backend(), "cpu")
+}
+
+// Reference returns the plain float32 backend of this binary, the oracle of the
+// others.
+func Reference() (*Backend, error) {
+	return builtin(C.lathe_reference_backend(), "reference")
+}
+
+func builtin(table *C.lathe_backend, name string) (*Backend, error) {
+	if table == nil {
+		return nil, &Error{Code: StatusUnsupported, Op: "backend " + name, Message: "not part of this build"}
+	}
+	if err := checkTable(table, "backend "+name); err != nil {
+		return nil, err
+	}
+	return &Backend{table: table}, nil
+}
+
+// checkTable refuses a table of another ABI before anything else of it is read.
+func checkTable(t *C.lathe_backend, op string) error {
+	if t.abi != C.LATHE_ABI {
+		return invalid(op, "built for ABI %d, this lathe speaks %d; rebuild it with this lathe's backend.h",
+			uint32(t.abi), uint32(C.LATHE_ABI))
+	}
+	if t.struct_size != C.sizeof_lathe_backend {
+		return invalid(op, "its table has %d bytes, this lathe's has %d; rebuild it with this lathe's backend.h",
+			uint32(t.struct_size), int(C.sizeof_lathe_backend))
+	}
+	if entry := C.lathe_go_null_entry(t); entry != nil {
+		return invalid(op, "entry %s of its table is NULL", C.GoString(entry))
+	}
+	return nil
+}
+
+// Name is the backend's own name: "cpu", "reference", "cuda".
+func (b *Backend) Name() string { return C.GoString(b.table.name) }
+
+// BuildInfo is one JSON object: compiler, flags, architectures.
+func (b *Backend) BuildInfo() string { return C.GoString(b.table.build_info) }
+
+// Path is the plug-in's file as it was opened, "" for a backend of this binary.
+func (b *Backend) Path() string { return b.path }
+
+// SHA256 is the hex digest of the plug-in's file, "" for a backend of this binary.
+func (b *Backend) SHA256() string { return b.sha256 }
+
+// DeviceInfo returns the device's facts as one JSON object; dev -1 is the default
+// device.
+func (b *Backend) DeviceInfo(dev int) (json.RawMessage, error) {
+	const op = "device info"
+	d, err := toInt32(op, "device", dev)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, 64<<10)
+	var msg [errCap]byte
+	rc := C.lathe_go_device_info(b.table, d, (*C.char)(unsafe.Pointer(&out[0])), C.int32_t(len(out)),
+		(*C.char)(unsafe.Pointer(&msg[0])), errCap)
+	if err := failure(rc, op, msg[:]); err != nil {
+		return nil, err
+	}
+	facts := json.RawMessage(text(out))
+	if !json.Valid(facts) {
+		return nil, &Error{Code: StatusInternal, Op: op, Message: "the backend's answer is not JSON"}
+	}
+	return facts, nil
+}
+
+// failure turns a status and a message buffer into an error, nil for LATHE_OK.
+func failure(rc C.int32_t, op string, msg []byte) error {
+	if rc == C.LATHE_OK {
+		return nil
+	}
+	return &Error{Code: Status(rc), Op: op, Message: text(msg)}
+}
+
+// text is the bytes before the first NUL.
+func text(b []byte) string {
+	for i, c := range b {
+		if c == 0 {
+			return string(b[:i])
+		}
+	}
+	return string(b)
+}
+
+// toInt32 narrows a count for the border, refusing what does not fit.
+func toInt32(op, name string, v int) (C.int32_t, error) {
+	if int64(v) != int64(int32(v)) {
+		return 0, invalid(op, "%s is %d, which is not a 32-bit number", name, v)
+	}
+	return C.int32_t(v), nil
+}
+
+func flag(on bool) C.int32_t {
+	if on {
+		return 1
+	}
+	return 0
+}
