@@ -97,9 +97,6 @@ func (f *foreignFlag) asksForWhatIsDone(values []string) bool {
 	if accepted == "" && f.kind == switchFlag {
 		accepted = map[disposition]string{same: "true", refused: "false"}[f.disposition]
 	}
-	if f.disposition == same && accepted == "" {
-		return true
-	}
 	for _, v := range values {
 		if !containsFold(strings.Split(accepted, "|"), v) {
 			return false
