@@ -148,25 +148,35 @@ func decode(line []byte) (any, error) {
 		return nil, err
 	}
 	var rec any
+	var named *Kind // the record's own, which a second "kind" key would change
 	switch kind {
 	case KindRun:
-		rec = new(Run)
+		v := new(Run)
+		rec, named = v, &v.Kind
 	case KindResume:
-		rec = new(Resume)
+		v := new(Resume)
+		rec, named = v, &v.Kind
 	case KindPoint:
-		rec = new(Point)
+		v := new(Point)
+		rec, named = v, &v.Kind
 	case KindStep:
-		rec = new(Step)
+		v := new(Step)
+		rec, named = v, &v.Kind
 	case KindIteration:
-		rec = new(Iteration)
+		v := new(Iteration)
+		rec, named = v, &v.Kind
 	case KindCheck:
-		rec = new(Check)
+		v := new(Check)
+		rec, named = v, &v.Kind
 	case KindReads:
-		rec = new(Reads)
+		v := new(Reads)
+		rec, named = v, &v.Kind
 	case KindRequest:
-		rec = new(Request)
+		v := new(Request)
+		rec, named = v, &v.Kind
 	case KindEnd:
-		rec = new(End)
+		v := new(End)
+		rec, named = v, &v.Kind
 	default:
 		if !json.Valid(line) {
 			return nil, errors.New("not a JSON object")
@@ -175,6 +185,9 @@ func decode(line []byte) (any, error) {
 	}
 	if err := json.Unmarshal(line, rec); err != nil {
 		return nil, fmt.Errorf("%s record: %w", kind, err)
+	}
+	if *named != kind {
+		return nil, fmt.Errorf("record of two kinds, %q and %q", kind, *named)
 	}
 	return rec, nil
 }

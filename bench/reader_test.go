@@ -69,6 +69,7 @@ func TestReadRefuses(t *testing.T) {
 		"phase":           {head + `{"kind":"step","phase":"verify"}`, `"verify"`},
 		"status":          {head + `{"kind":"point","status":"great"}`, `"great"`},
 		"NaN":             {head + `{"kind":"step","phase":"decode","host_ns":NaN}` + "\n" + `{"kind":"end"}`, "line 2"},
+		"two kinds":       {head + `{"kind":"end","kind":"step"}` + "\n", "two kinds"},
 		"float time":      {head + `{"kind":"step","phase":"decode","host_ns":1.5}`, "line 2"},
 		"beyond int64":    {head + `{"kind":"step","phase":"decode","host_ns":9223372036854775808}`, "line 2"},
 	}

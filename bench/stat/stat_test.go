@@ -178,7 +178,7 @@ func TestMedianInterval(t *testing.T) {
 		{15, 4, 12, 0.964844}, {20, 6, 15, 0.958611}, {30, 10, 21, 0.957226}, {50, 18, 33, 0.967161}}
 	for _, tt := range tests {
 		got, ok := MedianInterval(ranks(tt.n), 0.95)
-		if !ok || got.Lo != float64(tt.lo) || got.Hi != float64(tt.hi) || got.Coverage != tt.coverage {
+		if !ok || got.Lo != float64(tt.lo) || got.Hi != float64(tt.hi) || math.Abs(got.Coverage-tt.coverage) > 1.01e-6 {
 			t.Errorf("n %d: %+v, want %d..%d at %v", tt.n, got, tt.lo, tt.hi, tt.coverage)
 		}
 	}
