@@ -31,15 +31,12 @@ type Engine interface {
 	Tokens() []int32
 }
 
-// Recorder appends one record of package bench (Step, Iteration, Check, Point)
-// to the raw file. It is called between passes only. An error ends the loop.
-type Recorder interface{ Record(record any) error }
-
-// RecorderFunc makes a Recorder of a function.
-type RecorderFunc func(record any) error
-
-// Record calls f.
-func (f RecorderFunc) Record(record any) error { return f(record) }
+// Recorder appends records of package bench to the raw file; *bench.Writer is
+// one. It is called between passes only. An error ends the loop.
+type Recorder interface {
+	Write(records ...any) error          // a Point, Iteration or Check each
+	WriteSteps(steps []bench.Step) error // the steps of one pass
+}
 
 // Opened is an engine sized for one point.
 type Opened struct {

@@ -20,7 +20,7 @@ const LaunchOnly = "launch time only: no synchronisation at a step, host_ns ends
 // Every point yields a line: ok, skipped (the Opener's *Skip, or too long for
 // the model) or failed (an engine's error, a cached prompt token). An engine's
 // error fails its point and the sweep goes on. The returned error is a plan that
-// does not validate, a Recorder that failed, or the context's cause, wrapped. A
+// does not validate, a Recorder that failed, or the context's, wrapped. A
 // point that is interrupted keeps the steps it has on disk and gets no line, so
 // that a resumed sweep measures it again; cancelling during the last step of the
 // last point changes nothing.
@@ -42,12 +42,15 @@ func OneBatch(ctx context.Context, rig Rig, plan Plan, points []Point) (Tally, e
 		if rig.Events.Start != nil {
 			rig.Events.Start(point)
 		}
-		line, err := onePoint(ctx, rig, plan, point)
+		line, err := rig.measure(ctx, point, subject{
+			seed: plan.Seed, vocab: plan.Vocab, maxPositions: plan.MaxPositions,
+			records: point.OutputLen, noSync: plan.NoSync,
+		}, func(m *measurement) error { return m.oneBatch(ctx, plan) })
 		if err != nil {
 			return tally, err
 		}
 		if err := rig.close(line, &tally); err != nil {
-			return tally, fmt.Errorf("record the line of %s: %w", point, err)
+			return tally, err
 		}
 	}
 	return tally, nil
@@ -55,8 +58,8 @@ func OneBatch(ctx context.Context, rig Rig, plan Plan, points []Point) (Tally, e
 
 // close appends a point's line and counts it.
 func (r Rig) close(line bench.Point, tally *Tally) error {
-	if err := r.Recorder.Record(line); err != nil {
-		return err
+	if err := r.Recorder.Write(line); err != nil {
+		return fmt.Errorf("record the line of point %d: %w", line.Point, err)
 	}
 	tally.add(line.Status)
 	if r.Events.Done != nil {
@@ -65,21 +68,12 @@ func (r Rig) close(line bench.Point, tally *Tally) error {
 	return nil
 }
 
-// onePoint measures a point and makes its line. An error ends the sweep.
-func onePoint(ctx context.Context, rig Rig, plan Plan, p Point) (bench.Point, error) {
-	return rig.measure(ctx, p, subject{
-		seed: plan.Seed, vocab: plan.Vocab, maxPositions: plan.MaxPositions,
-		records: p.OutputLen, noSync: plan.NoSync, epoch: plan.Epoch,
-	}, func(m *measurement) error { return m.oneBatch(ctx, plan) })
-}
-
 // subject is what a loop tells of a point before it is opened.
 type subject struct {
 	seed                uint64
 	vocab, maxPositions int
 	records             int // most steps of one pass
 	noSync              bool
-	epoch               int
 }
 
 // measure opens a point, runs body on it and makes its line: what every loop
@@ -90,7 +84,7 @@ func (r Rig) measure(ctx context.Context, p Point, s subject, body func(*measure
 		return closed(line, &Skip{Reason: reason}), nil
 	}
 	m := &measurement{
-		rig: r, point: p, noSync: s.noSync, epoch: s.epoch,
+		rig: r, point: p, noSync: s.noSync,
 		cached: -1, shortest: -1, graphs: map[string]int{},
 		timer: NewTimer(r.Clock, s.records, s.noSync),
 	}
@@ -236,7 +230,7 @@ func (m *measurement) disclose(empty int64, pairs int) error {
 		return fatal{fmt.Errorf("record the empty step of %s: %w", m.point, err)}
 	}
 	check := bench.Check{Kind: bench.KindCheck, Name: EmptyStepCheck, OK: ShortStepWarning(m.shortest, empty) == "", Detail: detail}
-	if err := m.rig.Recorder.Record(check); err != nil {
+	if err := m.rig.Recorder.Write(check); err != nil {
 		return fatal{fmt.Errorf("record the empty step of %s: %w", m.point, err)}
 	}
 	return nil

@@ -50,17 +50,18 @@ func ShortStepWarning(shortest, empty int64) string {
 
 // FirstCallWarning says that the first of a series of equal calls was slower
 // than the steady ones, as happens without enough warm-up; "" where it was not.
-// Steady is the median of the later half, so that a few slow calls at the start
-// cannot hide each other. Slower means by a quarter and slower than every call
-// of that half. ns in nanoseconds, in the order of the calls, at least 4.
+// Steady is the median of the later half (the middle call left out), so that a
+// few slow calls at the start cannot hide each other. Slower means by a quarter,
+// and slower than nine tenths of that half, so that a noisy machine says it
+// seldom. ns in nanoseconds, in the order of the calls; under 4 nothing is said.
 func FirstCallWarning(ns []int64) string {
 	if len(ns) < 4 {
 		return ""
 	}
-	later := slices.Clone(ns[len(ns)/2:])
+	later := slices.Clone(ns[(len(ns)+1)/2:])
 	slices.Sort(later)
 	median := later[(len(later)-1)/2]
-	if first := ns[0]; first > later[len(later)-1] && first-median > median/4 {
+	if first := ns[0]; first > later[len(later)*9/10] && first-median > median/4 {
 		return fmt.Sprintf("first call %.4g ms slower than median of the later half: not warmed up",
 			float64(first-median)/1e6)
 	}
@@ -83,23 +84,4 @@ func graphWarning(seen map[string]int) string {
 		text += fmt.Sprintf(" %d %s", seen[mode], mode)
 	}
 	return text
-}
-
-// LastAttempt keeps, for each point, the steps of its highest epoch: a resumed
-// sweep measures an unfinished point again under the next epoch, and the steps
-// of the attempt that was cut stay in the file. The order is kept.
-func LastAttempt(steps []bench.Step) []bench.Step {
-	highest := map[int]int{}
-	for i := range steps {
-		if e, ok := highest[steps[i].Point]; !ok || steps[i].Epoch > e {
-			highest[steps[i].Point] = steps[i].Epoch
-		}
-	}
-	kept := make([]bench.Step, 0, len(steps))
-	for i := range steps {
-		if steps[i].Epoch == highest[steps[i].Point] {
-			kept = append(kept, steps[i])
-		}
-	}
-	return kept
 }

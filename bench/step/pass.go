@@ -20,15 +20,15 @@ type measurement struct {
 	prompts [][]int32
 	longest int // tokens of the longest row
 	noSync  bool
-	epoch   int
 
 	// For the point's line, over measured passes.
-	cached   int   // most cached tokens that a pass saw; -1 before the first
-	prefills []int64
-	decodes  []int64 // first decode step of each pass excluded: see warnings
-	shortest int64 // of all steps; -1 before the first
+	cached   int     // most cached tokens that a pass saw; -1 before the first
+	prefills []int64 // host ns
+	shortest int64   // of all steps; -1 before the first
 	graphs   map[string]int
 	warnings []string
+
+	whole bench.Iteration // of the pass, where it has one; Kind empty: none
 }
 
 // fatal is an error of the raw file or an interruption, which end the loop,
@@ -45,7 +45,7 @@ func isFatal(err error) bool {
 
 // interrupted says where a cancelled context stopped a loop.
 func interrupted(ctx context.Context, p Point) error {
-	return fatal{fmt.Errorf("interrupted at %s: %w", p, context.Cause(ctx))}
+	return fatal{fmt.Errorf("interrupted at %s: %w", p, ctx.Err())}
 }
 
 // pass begins afresh and times one prefill and so many decode steps, the
@@ -54,6 +54,7 @@ func interrupted(ctx context.Context, p Point) error {
 // written in both cases.
 func (m *measurement) pass(ctx context.Context, iteration, decodes int, warmup bool) error {
 	m.timer.Reset()
+	m.whole = bench.Iteration{}
 	err := m.run(ctx, iteration, decodes, warmup)
 	if wrote := m.write(); wrote != nil {
 		return fatal{wrote}
@@ -84,15 +85,41 @@ func (m *measurement) run(ctx context.Context, iteration, decodes int, warmup bo
 		}
 	}
 	if m.noSync {
-		if waited := m.engine.Wait(); waited != nil {
-			return fmt.Errorf("drain after the pass: %w", waited)
+		if drained := m.drain(err == nil, &at); drained != nil {
+			return drained
 		}
 	}
-	if n := m.engine.Cached(); n != 0 {
-		m.cached = max(m.cached, n)
-		return fmt.Errorf("prefix reuse: %d prompt tokens came from a cache, 0 must", n)
+	if cached := m.checkCached(); cached != nil {
+		return cached
 	}
 	return err
+}
+
+// drain waits for a pass that was not synchronised; the time of a whole one
+// becomes an iteration record.
+func (m *measurement) drain(whole bool, at *bench.Step) error {
+	err := m.engine.Wait()
+	end := m.rig.Clock.Now()
+	if err != nil {
+		return fmt.Errorf("drain after the pass: %w", err)
+	}
+	if whole {
+		m.whole = bench.Iteration{
+			Kind: bench.KindIteration, Point: at.Point, Iteration: at.Iteration, Warmup: at.Warmup,
+			TNS: m.timer.Steps()[0].TNS, HostNS: end - m.timer.Steps()[0].TNS,
+		}
+	}
+	return nil
+}
+
+// checkCached refuses a pass in which prompt tokens came from a cache.
+func (m *measurement) checkCached() error {
+	n := m.engine.Cached()
+	m.cached = max(m.cached, n)
+	if n != 0 {
+		return fmt.Errorf("prefix reuse: %d prompt tokens came from a cache, want 0", n)
+	}
+	return nil
 }
 
 // collectorOff collects now and keeps the collector off until the returned
@@ -106,24 +133,38 @@ func collectorOff() (restore func()) {
 // labels are those of a pass's first record, its prefill.
 func (m *measurement) labels(iteration int, warmup bool) bench.Step {
 	return bench.Step{
-		Point: m.point.ID, Iteration: iteration, Epoch: m.epoch,
+		Point: m.point.ID, Iteration: iteration,
 		Batch: m.point.Batch, ContextLen: m.longest, Warmup: warmup,
 	}
 }
 
 // write completes and appends the records of a pass and tells who listens.
 func (m *measurement) write() error {
-	steps := m.timer.Steps()
-	if len(steps) == 0 {
+	if steps := m.timer.Steps(); len(steps) > 0 {
+		if err := m.writeSteps(steps); err != nil {
+			return err
+		}
+	}
+	if m.whole.Kind == "" {
 		return nil
 	}
+	if err := m.rig.Recorder.Write(m.whole); err != nil {
+		return fmt.Errorf("record an iteration of %s: %w", m.point, err)
+	}
+	if m.rig.Events.Iteration != nil {
+		m.rig.Events.Iteration(m.whole)
+	}
+	return nil
+}
+
+func (m *measurement) writeSteps(steps []bench.Step) error {
 	if m.rig.Annotate != nil {
 		m.rig.Annotate(steps)
 	}
+	if err := m.rig.Recorder.WriteSteps(steps); err != nil {
+		return fmt.Errorf("record the steps of %s: %w", m.point, err)
+	}
 	for i := range steps {
-		if err := m.rig.Recorder.Record(steps[i]); err != nil {
-			return fmt.Errorf("record a step of %s: %w", m.point, err)
-		}
 		m.note(&steps[i])
 	}
 	if m.rig.Events.Pass != nil {
@@ -144,7 +185,6 @@ func (m *measurement) note(s *bench.Step) {
 		m.prefills = append(m.prefills, s.HostNS)
 		return
 	}
-	m.decodes = append(m.decodes, s.HostNS)
 	m.graphs[s.Graph]++
 }
 

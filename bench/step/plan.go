@@ -37,7 +37,6 @@ type Plan struct {
 	ShuffleCells *uint64 `json:"shuffle_cells"` // seed of the order of points; nil: the product's order
 	NoSync       bool    `json:"no_sync"`       // no Wait at a step: launch times, labelled so
 	Overhead     int     `json:"overhead"`      // empty steps measured in every point; 0: none
-	Epoch        int     `json:"epoch"`         // 0, or how often this sweep was resumed
 
 	Model        string `json:"model"`         // identity, for the workload
 	Dataset      string `json:"dataset"`       // where the prompts come from; "": random ids
@@ -98,7 +97,7 @@ func (p Plan) Validate() error {
 	}{
 		{"prefill repetitions", p.PrefillReps, 1}, {"iterations", p.Iterations, 1},
 		{"warm-up prefills", p.PrefillWarmup, 0}, {"warm-up steps", p.StepsWarmup, 0},
-		{"empty steps", p.Overhead, 0}, {"epoch", p.Epoch, 0}, {"vocabulary", p.Vocab, 1},
+		{"empty steps", p.Overhead, 0}, {"vocabulary", p.Vocab, 1},
 	} {
 		if count.n < count.want {
 			return fmt.Errorf("plan one-batch: %s %d: want at least %d", count.name, count.n, count.want)
