@@ -8,11 +8,13 @@ import "C"
 
 import (
 	"crypto/sha256"
+	"debug/elf"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"unsafe"
 )
 
@@ -30,6 +32,9 @@ func Open(path string) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
+	if err := wholeELF(abs); err != nil {
+		return nil, invalid(op, "%v", err)
+	}
 	name := C.CString(abs)
 	defer C.free(unsafe.Pointer(name))
 	var msg [errCap]byte
@@ -40,7 +45,58 @@ func Open(path string) (*Backend, error) {
 	if err := checkTable(table, op); err != nil {
 		return nil, err
 	}
+	if replaced(uintptr(unsafe.Pointer(table))) {
+		return nil, invalid(op, "the file was replaced after this process had opened it, and the loader still "+
+			"answers with the old one; give the new build another name")
+	}
 	return &Backend{table: table, path: path, sha256: sum}, nil
+}
+
+// wholeELF refuses an ELF file whose segments reach past its end, such as one that
+// is still being copied: the loader would map it and the process die of SIGBUS.
+// What is not ELF is left to the loader, whose words are better.
+func wholeELF(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	magic := make([]byte, len(elf.ELFMAG))
+	if _, err := io.ReadFull(f, magic); err != nil || string(magic) != elf.ELFMAG {
+		return nil
+	}
+	stat, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	file, err := elf.NewFile(f)
+	if err != nil {
+		return fmt.Errorf("not a whole ELF file (%d bytes): %w", stat.Size(), err)
+	}
+	for _, p := range file.Progs {
+		if p.Type == elf.PT_LOAD && (p.Filesz > uint64(stat.Size()) || p.Off > uint64(stat.Size())-p.Filesz) {
+			return fmt.Errorf("not a whole ELF file: a segment ends at byte %d, the file at %d", p.Off+p.Filesz, stat.Size())
+		}
+	}
+	return nil
+}
+
+// replaced says whether the file that is mapped at an address is no longer the one
+// of that name. The loader compares names, so a file rebuilt in place would be
+// hashed anew but not loaded anew. Where the system does not tell, the answer is
+// false.
+func replaced(address uintptr) bool {
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(maps)) {
+		var lo, hi uintptr
+		if n, _ := fmt.Sscanf(line, "%x-%x ", &lo, &hi); n == 2 && lo <= address && address < hi {
+			return strings.HasSuffix(strings.TrimSpace(line), " (deleted)")
+		}
+	}
+	return false
 }
 
 func fileSHA256(path string) (string, error) {

@@ -147,23 +147,17 @@ func encode(dt native.DType, v []float32) []byte {
 	return out
 }
 
-// halfBits is the binary16 that a float32 is exactly equal to.
+// halfBits is the binary16 of a float32 that is exactly a normal one.
 func halfBits(f float32) uint16 {
-	sign := uint16(0)
-	if math.Signbit(float64(f)) {
-		sign, f = 0x8000, -f
+	u := math.Float32bits(f)
+	if f == 0 {
+		return uint16(u >> 16)
 	}
-	for h := range uint16(0x7C00) {
-		exp, mant := int(h>>10), float64(h&0x3FF)
-		v := math.Ldexp(mant, -24)
-		if exp > 0 {
-			v = math.Ldexp(1024+mant, exp-25)
-		}
-		if v == float64(f) {
-			return sign | h
-		}
+	exp := int(u>>23&0xFF) - 127 + 15
+	if exp < 1 || exp > 30 || u&0x1FFF != 0 {
+		panic("not exactly a normal half")
 	}
-	panic("not a half")
+	return uint16(u>>16&0x8000) | uint16(exp)<<10 | uint16(u>>13&0x3FF)
 }
 
 func reference(t testing.TB) *native.Backend {
