@@ -73,46 +73,37 @@ type RopeScaling struct {
 func (c Config) GQA() int { return c.QHeads / c.KVHeads }
 
 // InvFreq is the HeadDim/2 inverse frequencies of RoPE in radians a position,
-// with every scaling applied. The arithmetic is float32, operation by operation
-// as the transformers library 5.24 does it (modeling_rope_utils.py), so that the
-// angles of long contexts agree; only the power itself is taken in float64 and
-// rounded.
+// with every scaling applied: theta^(-2i/HeadDim), then by RopeScaling as
+// modeling_rope_utils.py of the transformers library has it. It is computed in
+// float64 and rounded once. The library takes every operation in float32, which
+// lands within three units of the last place of these values.
 func (c Config) InvFreq() []float32 {
 	out := make([]float32, c.HeadDim/2)
-	base, dim := float64(float32(c.RopeTheta)), float32(c.HeadDim)
 	for i := range out {
-		exponent := float32(2*i) / dim
-		out[i] = 1 / float32(math.Pow(base, float64(exponent)))
+		f := math.Pow(c.RopeTheta, -2*float64(i)/float64(c.HeadDim))
 		switch c.RopeScaling.Type {
 		case RopeLinear:
-			out[i] /= float32(c.RopeScaling.Factor)
+			f /= c.RopeScaling.Factor
 		case RopeLlama3:
-			out[i] = c.RopeScaling.llama3(out[i])
+			f = c.RopeScaling.llama3(f)
 		}
+		out[i] = float32(f)
 	}
 	return out
 }
 
 // llama3 keeps frequencies with short wavelengths, divides those with long ones
-// by Factor, and blends in between. The conversions to float32 around products
-// forbid a fused multiply-add, which would round once too few.
-func (s RopeScaling) llama3(f float32) float32 {
-	original := float32(s.OriginalMaxPosition)
-	low := float32(s.LowFreqFactor)
-	longest := float32(float64(s.OriginalMaxPosition) / s.LowFreqFactor)
-	shortest := float32(float64(s.OriginalMaxPosition) / s.HighFreqFactor)
-	factor := float32(s.Factor)
-	// torch divides a number by a tensor as reciprocal times number
-	wavelength := float32(float32(1/f) * float32(2*math.Pi))
+// by Factor, and blends the two in between.
+func (s RopeScaling) llama3(f float64) float64 {
+	wavelengths := float64(s.OriginalMaxPosition) * f / (2 * math.Pi) // that fit the original context
 	switch {
-	case wavelength < shortest:
+	case wavelengths > s.HighFreqFactor:
 		return f
-	case wavelength > longest:
-		return f / factor
+	case wavelengths < s.LowFreqFactor:
+		return f / s.Factor
 	}
-	span := float32(s.HighFreqFactor - s.LowFreqFactor)
-	smooth := (float32(float32(1/wavelength)*original) - low) / span
-	return float32(float32((1-smooth)*f)/factor) + float32(smooth*f)
+	smooth := (wavelengths - s.LowFreqFactor) / (s.HighFreqFactor - s.LowFreqFactor)
+	return (1-smooth)*f/s.Factor + smooth*f
 }
 
 // Stop reports whether a token ends a sequence.
