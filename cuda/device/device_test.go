@@ -1,0 +1,62 @@
+package device
+
+import "testing"
+
+func TestReasons(t *testing.T) {
+	for r, want := range map[Reasons]string{
+		0: "none", GPUIdle: "GpuIdle", SWPowerCap | HWThermal: "SwPowerCap|HwThermalSlowdown", 1 << 40: "0x10000000000", Reliability: "Reliability",
+	} {
+		if got := r.String(); got != want {
+			t.Errorf("%d: %s, want %s", uint64(r), got, want)
+		}
+	}
+	for r, want := range map[Reasons]bool{0: false, GPUIdle | ApplicationClocks: false, SWPowerCap: true, GPUIdle | HWSlowdown: true, 1 << 40: true} {
+		if r.Throttled() != want {
+			t.Errorf("%v: throttled %v", r, !want)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	m := Machine{Devices: []Device{
+		{Index: 0, UUID: "GPU-aaa1"}, {Index: 1, UUID: "GPU-aab2", MIGDevices: []MIG{{UUID: "MIG-ccc3"}}},
+	}}
+	for name, want := range map[string]int{"": 0, "0": 0, "1": 1, "GPU-aaa1": 0, "GPU-aab": 1, "MIG-ccc3": 1} {
+		if d, err := m.Find(name); err != nil || d.Index != want {
+			t.Errorf("%q: device %d, %v", name, d.Index, err)
+		}
+	}
+	for name, want := range map[string]string{
+		"2": `find device "2": the driver has no such device`, "GPU-aa": `find device "GPU-aa": 2 devices have that prefix`,
+		"GPU-": `find device "GPU-": the driver has no such device`, "": `find device "": the driver has no device`,
+	} {
+		from := m
+		if name == "" {
+			from = Machine{}
+		}
+		if _, err := from.Find(name); err == nil || err.Error() != want {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+func TestWatchWithoutASource(t *testing.T) {
+	w := NewWatch(nil, 0)
+	if w.Sample(1) != (Sample{}) || w.Lost() != nil {
+		t.Error("a machine without a driver is no failure")
+	}
+}
+
+func TestWatchOfAFake(t *testing.T) {
+	clock := 1980
+	fake := &Fake{Samples: []Sample{{SMClockMHz: &clock}}, FailAt: 3, Why: "gone"}
+	w := NewWatch(fake, 0)
+	for i, known := range []bool{true, true, false, false} {
+		if got := w.Sample(int64(i)).SMClockMHz != nil; got != known {
+			t.Errorf("sample %d known: %v", i, got)
+		}
+	}
+	if loss := w.Lost(); loss == nil || loss.TNs != 2 || fake.Calls != 3 {
+		t.Errorf("loss %+v after %d calls", loss, fake.Calls)
+	}
+}
