@@ -6,6 +6,7 @@ package native
 // #cgo CXXFLAGS: -std=c++17 -O3 -fvisibility=hidden -Wall -Wextra -pthread
 // #cgo LDFLAGS: -lm -lpthread
 // #cgo linux LDFLAGS: -ldl
+// #include "operator.h"
 // #include "table.h"
 import "C"
 
@@ -13,6 +14,20 @@ import (
 	"encoding/json"
 	"unsafe"
 )
+
+// The numbers of native.go and errors.go are backend.h's: a difference is an index
+// out of range, which does not compile.
+var _ = [1]struct{}{}[(C.LATHE_ROLES-Roles)|(C.LATHE_DOWN_BIAS-RoleDownBias)|(C.LATHE_HEAD-RoleHead)|
+	(C.LATHE_NORM_FINAL-RoleNormFinal)|(C.LATHE_Q_BIAS-RoleQBias)]
+var _ = [1]struct{}{}[(C.LATHE_F32-F32)|(C.LATHE_F16-F16)|(C.LATHE_BF16-BF16)]
+var _ = [1]struct{}{}[(C.LATHE_E_INVALID-StatusInvalid)|(C.LATHE_E_UNSUPPORTED-StatusUnsupported)|
+	(C.LATHE_E_MEMORY-StatusMemory)|(C.LATHE_E_STATE-StatusState)|(C.LATHE_E_NON_FINITE-StatusNonFinite)|
+	(C.LATHE_E_INTERNAL-StatusInternal)]
+var _ = [1]struct{}{}[(C.LATHE_GRAPH_CAPTURED-GraphCaptured)|(C.LATHE_GRAPH_EAGER-GraphEager)]
+var _ = [1]struct{}{}[(C.LATHE_PAGES_OUT-PagesOut)|(C.LATHE_PAGES_IN-PagesIn)]
+var _ = [1]struct{}{}[(C.LATHE_KEEP_RESIDUAL-KeepResidual)|(C.LATHE_TIME_OPERATORS-TimeOperators)]
+var _ = [1]struct{}{}[C.LATHE_OPS-len(operatorNames)]
+var _ = [1]struct{}{}[(C.LATHE_OP_ATTN_PREFILL-15)|(C.LATHE_OP_NORM_QKV_ROPE_APPEND-10)|(C.LATHE_OP_GEMM_HEAD-9)]
 
 // errCap is the room given to a backend's message.
 const errCap = 512
