@@ -51,7 +51,7 @@ func TestP143_WarmUpInOneBatch(t *testing.T) {
 			if warned := len(h.points[0].Warnings) > 0; warned != c.warning || (slow > 0) != c.warning {
 				t.Fatalf("%d slow measured steps, warnings %q", slow, h.points[0].Warnings)
 			}
-			if c.warning && !strings.Contains(h.points[0].Warnings[0], "first call 500 ms slower than median") {
+			if c.warning && !strings.Contains(h.points[0].Warnings[0], "prefill: first call 500 ms slower than median") {
 				t.Errorf("warning %q", h.points[0].Warnings[0])
 			}
 			if warm := h.hostNS(func(s bench.Step) bool { return s.Warmup && s.Phase == bench.Decode }); len(warm) != c.steps {
@@ -85,11 +85,30 @@ func TestP143_EveryPointIsWarmed(t *testing.T) {
 	}
 }
 
+// A first decode step that captures a graph or the like is named too.
+func TestP143_SlowFirstDecodeStep(t *testing.T) {
+	m := &machine{}
+	first := true
+	m.cost = func(e *engine) int64 {
+		if e.phase == bench.Decode && first {
+			first = false
+			return 520 * millisecond
+		}
+		return 20 * millisecond
+	}
+	plan := smallPlan([]int{1}, []int{4}, []int{9})
+	plan.StepsWarmup, plan.Iterations = 0, 2
+	h := sweep(t, m, plan)
+	if w := h.points[0].Warnings; len(w) != 1 || !strings.HasPrefix(w[0], "decode: first call 500 ms slower than median") {
+		t.Errorf("warnings %q", w)
+	}
+}
+
 func TestP143_WarmUpInLatency(t *testing.T) {
 	for _, c := range []struct {
 		warmup  int
 		warning string
-	}{{3, ""}, {0, "first call 1500 ms slower than median"}} {
+	}{{3, ""}, {0, "generate: first call 1500 ms slower than median"}} {
 		m := slowStart()
 		r := newTape(t, m)
 		plan := step.LatencyPlan{Batch: 1, InputLen: 4, OutputLen: 8, Warmup: c.warmup, Iterations: 30, Vocab: 10}

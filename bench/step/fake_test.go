@@ -173,6 +173,8 @@ func (r *tape) WriteSteps(steps []bench.Step) error {
 	return r.append(boxed)
 }
 
+var _ step.Recorder = (*bench.Writer)(nil)
+
 // held is what a raw file holds.
 type held struct {
 	steps      []bench.Step

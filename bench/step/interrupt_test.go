@@ -49,6 +49,9 @@ func TestP131_InterruptAnywhere(t *testing.T) {
 	loop := oneBatch(faultPlan.Points())
 	whole := busy()
 	full := sweep(t, whole, faultPlan)
+	async := faultPlan
+	async.NoSync = true
+	unsynced := sweep(t, busy(), async)
 	n, points := callsOf(t, loop), len(faultPlan.Points())
 	for _, noSync := range []bool{false, true} {
 		for k := 1; k <= n; k++ {
@@ -79,6 +82,8 @@ func TestP131_InterruptAnywhere(t *testing.T) {
 			}
 			if !noSync {
 				checkPrefix(t, k, h, full)
+			} else if n := len(h.iterations); n > 0 && !cmp.Equal(h.iterations, unsynced.iterations[:n]) {
+				t.Fatalf("call %d: iterations:\n%s", k, cmp.Diff(unsynced.iterations, h.iterations))
 			}
 			resume(t, k, plan, r, h)
 		}
@@ -208,5 +213,21 @@ func TestSkippedAndUnopenedPoints(t *testing.T) {
 	want := []string{"ok", "skipped: memory: 20 GB of KV do not fit", over, "failed: injected", "ok", over}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+// An engine that could not be opened because of the interruption is no failure.
+func TestP131_InterruptedWhileOpening(t *testing.T) {
+	m := busy()
+	r := newTape(t, m)
+	rig := rigOf(m, r)
+	ctx, cancel := context.WithCancel(context.Background())
+	rig.Open = func(ctx context.Context, _ step.Point) (step.Opened, error) {
+		cancel()
+		return step.Opened{}, ctx.Err()
+	}
+	tally, err := step.OneBatch(ctx, rig, faultPlan, faultPlan.Points())
+	if !errors.Is(err, context.Canceled) || tally != (step.Tally{}) || len(r.read(t).points) != 0 {
+		t.Errorf("OneBatch = %+v, %v, lines %v", tally, err, r.read(t).points)
 	}
 }

@@ -137,7 +137,8 @@ func (m *measurement) latency(ctx context.Context, plan LatencyPlan) error {
 	if plan.NoSplit {
 		m.shortest = shortestStep(times, plan.OutputLen)
 	}
-	m.doubt(empty, times)
+	m.doubtFirst("generate", times)
+	m.doubt(empty)
 	return m.disclose(empty, plan.Overhead)
 }
 

@@ -179,7 +179,9 @@ func (m *measurement) oneBatch(ctx context.Context, plan Plan) error {
 			return err
 		}
 	}
-	m.doubt(empty, m.prefills)
+	m.doubtFirst("prefill", m.prefills)
+	m.doubtFirst("decode", m.decodes)
+	m.doubt(empty)
 	return m.disclose(empty, plan.Overhead)
 }
 
@@ -192,12 +194,15 @@ func (m *measurement) emptyStep(pairs int) (int64, error) {
 	return EmptyStep(m.engine, m.rig.Clock, pairs)
 }
 
-// doubt adds the warnings that the point's own records give rise to; calls are
-// the times of equal calls in their order.
-func (m *measurement) doubt(empty int64, calls []int64) {
-	if text := FirstCallWarning(calls); text != "" {
-		m.warnings = append(m.warnings, text)
+// doubtFirst warns where the first of a series of equal calls was slow.
+func (m *measurement) doubtFirst(what string, ns []int64) {
+	if text := FirstCallWarning(ns); text != "" {
+		m.warnings = append(m.warnings, what+": "+text)
 	}
+}
+
+// doubt adds the other warnings that the point's own records give rise to.
+func (m *measurement) doubt(empty int64) {
 	if text := ShortStepWarning(m.shortest, empty); text != "" {
 		m.warnings = append(m.warnings, text)
 	}

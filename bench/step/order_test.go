@@ -15,8 +15,8 @@ import (
 
 // Abbreviations of the order tests: a timed step with its own reads behind it.
 const (
-	timedPrefill = "wait|now|prefill|wait|now|device|graph|"
-	timedDecode  = "wait|now|decode|wait|now|device|graph|"
+	timedPrefill = "wait|now|prefill|wait|now|graph|device|"
+	timedDecode  = "wait|now|decode|wait|now|graph|device|"
 )
 
 func expand(lines ...string) []string {
@@ -66,9 +66,9 @@ func TestOrderOfCallsWithoutSync(t *testing.T) {
 	sweep(t, m, plan)
 	const begin, drain = "begin 1x3+3|", "wait|now|cached|"
 	want := expand("open 0|",
-		begin, "now|prefill|now|graph|now|decode|now|graph|", drain, "write 2 steps|write bench.Iteration|",
-		begin, "now|prefill|now|graph|", drain, "write 1 steps|write bench.Iteration|",
-		begin, "now|prefill|now|graph|now|decode|now|graph|now|decode|now|graph|", drain, "write 3 steps|write bench.Iteration|",
+		begin, "now|prefill|now|now|decode|now|", drain, "write 2 steps|write bench.Iteration|",
+		begin, "now|prefill|now|", drain, "write 1 steps|write bench.Iteration|",
+		begin, "now|prefill|now|now|decode|now|now|decode|now|", drain, "write 3 steps|write bench.Iteration|",
 		"close|write bench.Point|")
 	if diff := cmp.Diff(want, m.log); diff != "" {
 		t.Errorf("order of calls (-want +got):\n%s", diff)

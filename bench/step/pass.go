@@ -24,6 +24,7 @@ type measurement struct {
 	// For the point's line, over measured passes.
 	cached   int     // most cached tokens that a pass saw; -1 before the first
 	prefills []int64 // host ns
+	decodes  []int64 // host ns, of the first pass that has any
 	shortest int64   // of all steps; -1 before the first
 	graphs   map[string]int
 	warnings []string
@@ -185,7 +186,12 @@ func (m *measurement) note(s *bench.Step) {
 		m.prefills = append(m.prefills, s.HostNS)
 		return
 	}
-	m.graphs[s.Graph]++
+	if s.Graph != "" {
+		m.graphs[s.Graph]++
+	}
+	if len(m.decodes) == s.Index-1 {
+		m.decodes = append(m.decodes, s.HostNS)
+	}
 }
 
 // warmUp runs warm-up passes until both counts are reached; where a row has one

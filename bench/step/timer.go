@@ -17,8 +17,8 @@ type Timer struct {
 }
 
 // NewTimer takes memory for capacity steps between two Resets. A timer made
-// with noSync calls no Wait at all: its times are launch times, and the caller
-// drains and says so.
+// with noSync calls no Wait at all: its times are launch times, device time and
+// graph mode are unknown (null, ""), and the caller drains and says so.
 func NewTimer(clock bench.Clock, capacity int, noSync bool) *Timer {
 	return &Timer{
 		clock:  clock,
@@ -75,14 +75,14 @@ func (t *Timer) time(e Engine, phase bench.Phase, at *bench.Step) error {
 	*s = *at
 	s.Kind, s.Phase = bench.KindStep, phase
 	s.TNS, s.HostNS = t0, t1-t0
-	s.DeviceNS = nil
+	s.DeviceNS, s.Graph = nil, ""
 	if t.sync {
+		s.Graph = e.Graph()
 		if ns := e.DeviceNS(); ns >= 0 {
 			t.device[n] = ns
 			s.DeviceNS = &t.device[n]
 		}
 	}
-	s.Graph = e.Graph()
 	return nil
 }
 
