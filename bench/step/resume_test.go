@@ -66,7 +66,7 @@ func TestP131_ResumeInTheSameFile(t *testing.T) {
 	}
 	dir := t.TempDir()
 	whole := write(filepath.Join(dir, "whole.jsonl"), 0)
-	cut := write(filepath.Join(dir, "cut.jsonl"), callsOf(t, oneBatch(faultPlan.Points()))-2)
+	cut := write(filepath.Join(dir, "cut.jsonl"), callsOf(t, oneBatch(faultPlan.Points()))-6)
 	if len(cut.Resumes) != 1 {
 		t.Fatalf("%d resumes: nothing was cut", len(cut.Resumes))
 	}
