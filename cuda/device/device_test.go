@@ -60,3 +60,21 @@ func TestWatchOfAFake(t *testing.T) {
 		t.Errorf("loss %+v after %d calls", loss, fake.Calls)
 	}
 }
+
+func TestLaunchValidate(t *testing.T) {
+	good := Launch{Symbol: "k", Grid: [3]int{1, 1, 1}, Block: [3]int{32, 1, 1}}
+	if err := good.Validate(); err != nil {
+		t.Error(err)
+	}
+	for want, spoil := range map[string]func(*Launch){
+		"launch a kernel: no symbol": func(l *Launch) { l.Symbol = "" },
+		"launch k: grid [0 1 1], block [32 1 1]: every dimension must be at least 1": func(l *Launch) { l.Grid[0] = 0 },
+		"launch k: shared memory of -1 bytes":                                        func(l *Launch) { l.SharedBytes = -1 },
+	} {
+		bad := good
+		spoil(&bad)
+		if err := bad.Validate(); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
