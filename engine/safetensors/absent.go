@@ -25,6 +25,9 @@ func noWeights(dir string) error {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
+		if part, of, ok := partName(e.Name()); ok {
+			return at(path, partFault(part, of))
+		}
 		if err := recogniseFile(path); err != nil {
 			return err
 		}
