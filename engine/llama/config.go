@@ -41,7 +41,7 @@ type Config struct {
 	FFN          int    // intermediate_size
 
 	RMSEps        float64     // rms_norm_eps [1e-6]
-	RopeTheta     float64     // rope_theta, there or in rope_parameters [10000]
+	RopeTheta     float64     // rope_theta, there or in rope_parameters, at least 1 [10000]
 	RopeScaling   RopeScaling // rope_scaling or rope_parameters [none]
 	MaxPosition   int         // max_position_embeddings [2048]
 	Tied          bool        // tie_word_embeddings [false]

@@ -88,7 +88,7 @@ func TestParseConfigRefuses(t *testing.T) {
 		refused(t, map[string]any{key: raw("null")}, ConfigValue, key+" is missing")
 	}
 	for _, key := range []string{"rms_norm_eps", "rope_theta"} {
-		for _, v := range []string{"0", "-1", "1e-60", "1e300", "1e999", `"1e-5"`, "true", "[]"} {
+		for _, v := range []string{"0", "-1", "1e-60", "1e300", "-1e300", "1e999", `"1e-5"`, "true", "[]"} {
 			refused(t, map[string]any{key: raw(v)}, ConfigValue, key)
 		}
 	}

@@ -53,7 +53,7 @@ func checkBounds(t *testing.T, c Config) {
 		t.Fatalf("inconsistent: %+v", c)
 	}
 	for _, f := range c.InvFreq() {
-		if math.IsNaN(float64(f)) || f < 0 {
+		if !(f >= 0 && f <= math.MaxFloat32) {
 			t.Fatalf("inv_freq %g of %+v", f, c)
 		}
 	}

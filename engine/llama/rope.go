@@ -5,7 +5,7 @@ func (o *object) rope() (theta float64, s RopeScaling) {
 	const absent = 10000
 	theta = absent
 	if o.has("rope_theta") {
-		theta = o.number("rope_theta", 0, true)
+		theta = o.number("rope_theta", 1, true)
 	}
 	old, haveOld := o.ropeObject("rope_scaling")
 	if haveOld {
@@ -14,7 +14,7 @@ func (o *object) rope() (theta float64, s RopeScaling) {
 	}
 	if now, ok := o.ropeObject("rope_parameters"); ok {
 		if now.has("rope_theta") {
-			inner := now.number("rope_theta", 0, true)
+			inner := now.number("rope_theta", 1, true)
 			if o.has("rope_theta") && inner != theta && now.err == nil {
 				o.fail(ConfigValue, "rope_theta is %s, and rope_parameters.rope_theta is %s", o.text("rope_theta"), now.text("rope_theta"))
 			}
