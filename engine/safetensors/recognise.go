@@ -79,7 +79,7 @@ func kind(b []byte) string {
 		return page
 	case bytes.HasPrefix(text, []byte("<?xml")), bytes.HasPrefix(text, []byte("<error")):
 		return "an XML document (an error message of a file store?)"
-	case len(head) >= 8 && binary.LittleEndian.Uint64(head) > MaxHeader && text[0] == '{':
+	case len(head) >= 8 && binary.LittleEndian.Uint64(head) > MaxHeader && bytes.HasPrefix(text, []byte("{")):
 		return "a JSON text without the header length before it"
 	}
 	return ""
