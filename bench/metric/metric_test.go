@@ -110,6 +110,10 @@ func TestP143_FirstCallSlower(t *testing.T) {
 	if p := only(t, run(1, 8, repeat(5, ms), cold)); !strings.Contains(strings.Join(p.Notes, "\n"), want) {
 		t.Errorf("notes %q, want %q", p.Notes, want)
 	}
+	cold[len(cold)-3] = 600 * ms // a hiccup later does not hide it
+	if p := only(t, run(1, 8, repeat(5, ms), cold)); !strings.Contains(strings.Join(p.Notes, "\n"), want) {
+		t.Errorf("notes %q, want %q", p.Notes, want)
+	}
 	f := run(1, 8, append(repeat(1, 90*ms), repeat(4, 10*ms)...), steady)
 	if p := only(t, f); !strings.Contains(strings.Join(p.Notes, "\n"), "first prefill 80 ms slower than median") {
 		t.Errorf("notes %q", p.Notes)
@@ -214,6 +218,14 @@ func TestFailedAndUnfinishedPoints(t *testing.T) {
 		t.Errorf("unfinished: %+v", p.Point)
 	}
 	is(t, "what was measured of it", p.Decode.Median, 1e6)
+	f.Run.Workload = bench.Workload{BatchSizes: []int{4, 5}, InputLens: []int{8}, OutputLens: []int{7, 9}}
+	if p := only(t, f); p.OutputLen != 7 {
+		t.Errorf("output %d of point 0, want 7", p.OutputLen)
+	}
+	f.Run.Workload.BatchSizes[0] = 3 // not the workload of these steps
+	if p := only(t, f); p.Batch != 4 || p.OutputLen != 0 {
+		t.Errorf("batch %d, output %d, want the steps' own", p.Batch, p.OutputLen)
+	}
 }
 
 func TestSlopePerToken(t *testing.T) {

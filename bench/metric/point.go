@@ -9,6 +9,9 @@ import (
 	"lathe/bench/stat"
 )
 
+// StatusUnfinished is the status of a point that has no line in its file.
+const StatusUnfinished bench.Status = "unfinished"
+
 // Point is what is said of one point. Times are nanoseconds; nil is undefined.
 type Point struct {
 	bench.Point
@@ -67,23 +70,30 @@ func Points(f *bench.File) []Point {
 }
 
 // unfinished makes up for a missing line: the shape from the steps, and from
-// the workload where that has one shape only.
+// the workload's place of the point. An OutputLen of 0 is unknown.
 func unfinished(f *bench.File, n int, steps []bench.Step) Point {
-	p := Point{Point: bench.Point{Kind: bench.KindPoint, Point: n, Status: bench.StatusFailed}}
+	p := Point{Point: bench.Point{Kind: bench.KindPoint, Point: n, Status: StatusUnfinished}}
 	reason := "unfinished: the run ended while this point was measured"
 	p.Reason = &reason
 	if len(steps) > 0 {
 		p.Batch = steps[0].Batch
 		p.InputLen = steps[0].ContextLen - steps[0].Index
 	}
-	w := f.Run.Workload
-	if len(w.BatchSizes) == 1 && len(w.InputLens) == 1 {
-		p.Batch, p.InputLen = w.BatchSizes[0], w.InputLens[0]
-	}
-	if len(w.OutputLens) == 1 {
-		p.OutputLen = w.OutputLens[0]
+	batch, input, output, ok := place(f.Run.Workload, n)
+	if ok && (len(steps) == 0 || p.Batch == batch && p.InputLen == input) {
+		p.Batch, p.InputLen, p.OutputLen = batch, input, output
 	}
 	return p
+}
+
+// place is the shape of a point by its number, which is its position in the
+// product of the workload's lists, batch outermost.
+func place(w bench.Workload, n int) (batch, input, output int, ok bool) {
+	b, i, o := len(w.BatchSizes), len(w.InputLens), len(w.OutputLens)
+	if n < 0 || b == 0 || i == 0 || o == 0 || n/o/i >= b {
+		return 0, 0, 0, false
+	}
+	return w.BatchSizes[n/o/i], w.InputLens[n/o%i], w.OutputLens[n%o], true
 }
 
 // summarise fills in the figures. A point that failed or was skipped gets none:

@@ -38,13 +38,17 @@ func (p *Point) iterations(calls []bench.Iteration) {
 		}
 	}
 	p.Iterations = Summarise(bench.SemanticsStep, "iteration", "ns", ns)
-	if s := outlier("iteration", p.Iterations); s != "" {
-		p.Notes = append(p.Notes, s)
-	}
+	p.raise(&p.Iterations, outlier("iteration", p.Iterations))
 	if !p.saidCold() {
-		if s := cold("iteration", ns); s != "" {
-			p.Notes = append(p.Notes, s)
-		}
+		p.raise(&p.Iterations, cold("iteration", ns))
+	}
+}
+
+// raise adds a doubt to the figure that it is about and to the point's notes.
+func (p *Point) raise(s *bench.Summary, doubt string) {
+	if doubt != "" {
+		s.Warnings = append(s.Warnings, doubt)
+		p.Notes = append(p.Notes, doubt)
 	}
 }
 
@@ -52,28 +56,21 @@ func (p *Point) iterations(calls []bench.Iteration) {
 // is not said twice.
 func (p *Point) doubt(prefill []float64) {
 	if p.Cached != nil && *p.Cached > 0 && p.Status == bench.StatusOK {
-		p.Notes = append(p.Notes, "prompt tokens came from a cache: the prefill is not a whole one")
+		p.raise(&p.Prefill, "prompt tokens came from a cache: the prefill is not a whole one")
 	}
-	for _, s := range []string{outlier("prefill", p.Prefill), outlier("decode step", p.Decode)} {
-		if s != "" {
-			p.Notes = append(p.Notes, s)
-		}
-	}
+	p.raise(&p.Prefill, outlier("prefill", p.Prefill))
+	p.raise(&p.Decode, outlier("decode step", p.Decode))
 	if p.saidCold() {
 		return
 	}
-	if s := cold("prefill", prefill); s != "" {
-		p.Notes = append(p.Notes, s)
-	}
+	p.raise(&p.Prefill, cold("prefill", prefill))
 	pass := make([]float64, 0, len(p.Pass))
 	for _, s := range p.Pass {
 		if !s.Warmup {
 			pass = append(pass, float64(s.HostNS))
 		}
 	}
-	if s := cold("decode step", pass); s != "" {
-		p.Notes = append(p.Notes, s)
-	}
+	p.raise(&p.Decode, cold("decode step", pass))
 }
 
 func (p *Point) saidCold() bool {

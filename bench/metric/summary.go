@@ -80,15 +80,16 @@ const coldSlack = 0.25
 
 // cold says that the first of equal calls was slower than the steady ones, as
 // happens without enough warm-up; "" where it was not. Steady is the later half
-// of the calls, so that a few slow ones at the start cannot hide each other; the
-// first must be above nine tenths of that half too. ns in the order of the calls.
+// of the calls, so that a few slow ones at the start cannot hide each other. The
+// first must be above all but a tenth of that half too, at least one, so that one
+// hiccup there does not hide it. ns in the order of the calls.
 func cold(what string, ns []float64) string {
 	if len(ns) < 4 {
 		return ""
 	}
 	later := stat.Sorted(ns[(len(ns)+1)/2:])
 	median, ok := stat.Median(later)
-	if !ok || ns[0] <= later[len(later)*9/10] || ns[0]-median <= coldSlack*median {
+	if !ok || ns[0] <= later[(len(later)-1)*9/10] || ns[0]-median <= coldSlack*median {
 		return ""
 	}
 	return fmt.Sprintf("first %s %.4g ms slower than median: not warmed up", what, (ns[0]-median)/1e6)

@@ -1,0 +1,27 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"lathe/bench"
+)
+
+// Formats are the forms that Write knows.
+func Formats() []string { return []string{"text", "json", "csv", "markdown"} }
+
+// Write writes the report of a raw file in one of Formats.
+func Write(w io.Writer, f *bench.File, format string) error {
+	switch format {
+	case "text":
+		return Text(w, f)
+	case "json":
+		return JSON(w, f)
+	case "csv":
+		return CSV(w, f)
+	case "markdown":
+		return Markdown(w, f)
+	}
+	return fmt.Errorf("write report: format %q: want one of %s", format, strings.Join(Formats(), ", "))
+}

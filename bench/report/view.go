@@ -1,0 +1,204 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"lathe/bench"
+	"lathe/bench/metric"
+)
+
+// view is what every form of a report shows.
+type view struct {
+	file     *bench.File
+	points   []metric.Point
+	complete bool
+	state    string // why it is not complete; "" where it is
+	title    string
+	facts    []fact
+	warnings []string // of the run and of the file
+}
+
+type fact struct{ name, value string }
+
+func look(f *bench.File) view {
+	v := view{file: f, points: metric.Points(f)}
+	v.state = state(f)
+	v.complete = v.state == ""
+	v.title = f.Run.Command
+	if m := modelName(f.Run); m != "" {
+		v.title += ": " + m
+	}
+	if f.Run.Backend.Name != "" {
+		v.title += " on " + f.Run.Backend.Name
+	}
+	v.facts = facts(f)
+	v.warnings = slices.Concat(f.Run.Warnings, f.Warnings)
+	for _, c := range f.Checks {
+		if !c.OK {
+			v.warnings = append(v.warnings, fmt.Sprintf("numeric check %s failed", c.Name))
+		}
+	}
+	return v
+}
+
+func modelName(r bench.Run) string {
+	if r.Model != nil {
+		return r.Model.ID
+	}
+	return r.Workload.Model
+}
+
+// requested is how many points the run was asked for; 0 where the workload does
+// not tell.
+func requested(w bench.Workload) int {
+	if w.Kind != "one-batch" && w.Kind != "latency" {
+		return 0
+	}
+	return len(w.BatchSizes) * len(w.InputLens) * len(w.OutputLens)
+}
+
+// Complete says whether a run ended of itself with a line for every point that
+// it was asked for.
+func Complete(f *bench.File) bool { return state(f) == "" }
+
+// state says why a run is incomplete; "" where it is complete.
+func state(f *bench.File) string {
+	want, got := requested(f.Run.Workload), len(f.Points)
+	finished := fmt.Sprintf("%d points finished", got)
+	if want > 0 {
+		finished = fmt.Sprintf("%d of %d points finished", got, want)
+	}
+	switch {
+	case f.End == nil:
+		return "the file has no end record, the run was cut; " + finished
+	case f.End.Reason == bench.EndFailed && f.End.Error != "":
+		return "the run failed (" + oneLine(f.End.Error) + "); " + finished
+	case f.End.Reason != bench.EndCompleted:
+		return fmt.Sprintf("the run was %s; %s", oneLine(string(f.End.Reason)), finished)
+	case want > 0 && got < want:
+		return finished
+	}
+	return ""
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// facts is the header block: what ran where, and which file says so.
+func facts(f *bench.File) []fact {
+	r := f.Run
+	all := []fact{
+		{"model", modelFact(r)}, {"host", hostFact(r.Host)}, {"backend", backendFact(r.Backend)},
+		{"build", join(" ", r.Build.Version, r.Build.Revision, r.Build.Go)},
+		{"started", startedFact(f)}, {"workload", sha(r.WorkloadSHA256)}, {"raw file", sha(f.SHA256)},
+	}
+	var gpus []fact
+	for _, g := range r.Host.GPUs {
+		gpus = append(gpus, fact{"gpu", gpuFact(g)})
+	}
+	all = slices.Insert(all, 2, gpus...)
+	return slices.DeleteFunc(all, func(f fact) bool { return f.value == "" })
+}
+
+func modelFact(r bench.Run) string {
+	m := r.Model
+	if m == nil {
+		return oneLine(r.Workload.Model)
+	}
+	parts := []string{m.ID}
+	if m.Source != m.ID {
+		parts = append(parts, m.Source)
+	}
+	if m.Parameters > 0 {
+		parts = append(parts, count(m.Parameters)+" parameters")
+	}
+	parts = append(parts, m.DType)
+	if m.WeightBytes > 0 {
+		parts = append(parts, bytesText(m.WeightBytes)+" of weights")
+	}
+	return join(", ", parts...)
+}
+
+func hostFact(h bench.Host) string {
+	parts := []string{h.CPU}
+	if h.Cores > 0 {
+		parts = append(parts, fmt.Sprintf("%d cores", h.Cores))
+	}
+	if h.MemoryBytes != nil {
+		parts = append(parts, bytesText(*h.MemoryBytes))
+	}
+	if h.OS != "" {
+		parts = append(parts, join(" ", h.OS+"/"+h.Arch, h.Kernel))
+	}
+	if h.Virtualised != nil && *h.Virtualised {
+		parts = append(parts, "virtualised")
+	}
+	if h.Governor != nil {
+		parts = append(parts, "governor "+*h.Governor)
+	}
+	return join(", ", parts...)
+}
+
+func gpuFact(g bench.GPU) string {
+	parts := []string{fmt.Sprintf("%d: %s", g.Index, g.Name)}
+	if g.Driver != "" {
+		parts = append(parts, "driver "+g.Driver)
+	}
+	if g.PowerLimitW != nil {
+		parts = append(parts, fmt.Sprintf("%d W", *g.PowerLimitW))
+	}
+	if g.SMClockMHz != nil {
+		parts = append(parts, fmt.Sprintf("SM up to %d MHz", *g.SMClockMHz))
+	}
+	return join(", ", parts...)
+}
+
+func backendFact(b bench.Backend) string {
+	parts := []string{b.Name, b.ISA}
+	if b.Threads > 0 {
+		parts = append(parts, fmt.Sprintf("%d threads", b.Threads))
+	}
+	if b.KVDType != "" {
+		parts = append(parts, "KV "+b.KVDType)
+	}
+	if b.SHA256 != "" {
+		parts = append(parts, "sha256 "+b.SHA256[:min(12, len(b.SHA256))])
+	}
+	return join(", ", parts...)
+}
+
+func startedFact(f *bench.File) string {
+	s := f.Run.StartedAt
+	for _, r := range f.Resumes {
+		s += ", resumed " + r.StartedAt
+	}
+	return oneLine(s)
+}
+
+func sha(sum string) string {
+	if sum == "" {
+		return ""
+	}
+	return "sha256 " + sum
+}
+
+// join leaves out what is empty; control characters never reach a terminal.
+func join(sep string, parts ...string) string {
+	var kept []string
+	for _, p := range parts {
+		if p = oneLine(printable(p)); p != "" {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, sep)
+}
+
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, s)
+}
