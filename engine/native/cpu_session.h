@@ -1,0 +1,57 @@
+// cpu_session.h: a session of the CPU backend: its KV pool, threads, workspace
+// and the state between submit and wait. Steps run to their end inside submit
+// and allocate nothing (but the residual copies of a step that keeps them).
+#ifndef LATHE_CPU_SESSION_H
+#define LATHE_CPU_SESSION_H
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "batch_check.h"
+#include "cpu_phases.h"
+
+namespace lathe {
+namespace cpu {
+
+class Session {
+public:
+    Session(Model &model, const lathe_session_options &options);
+
+    void submit(const BatchView &batch);
+    void wait(int32_t *tokens, int32_t cap, const int32_t *accepted, lathe_step_info *info);
+    void logits(int32_t first, int32_t n, float *out) const;
+    void residual(int32_t stage, float *out) const;
+    void copy_pages(int32_t direction, int32_t n, const int32_t *from, const int32_t *to, void *host,
+                    uint64_t host_bytes);
+    void memory(lathe_session_memory *out) const;
+
+private:
+    void make_workspace(const lathe_session_options &options);
+    void make_scratch(const lathe_session_options &options);
+    void keep_residual(const BatchView &batch);
+    void choose(const BatchView &batch);
+    template <class T>
+    Buffer<T> take(uint64_t rows, uint64_t columns, const char *what);
+
+    Model &model_;
+    BatchChecker checker_;
+    KvPool kv_;
+    Pool pool_;
+    std::shared_ptr<const RopeTable> rope_;
+    StepContext context_;
+    uint64_t workspace_bytes_ = 0;
+
+    std::vector<int32_t> tokens_in_;   // [max_rows]
+    std::vector<int32_t> tokens_out_;  // [max_logits]
+    std::vector<float> residual_;      // [layers+2][residual_rows_][hidden]
+    int64_t op_ns_[LATHE_OPS];
+    int32_t residual_rows_ = 0, n_want_ = 0;
+    int32_t broken_row_ = -1, broken_sequence_ = -1, broken_position_ = -1;
+    bool pending_ = false, finished_ = false;
+};
+
+}  // namespace cpu
+}  // namespace lathe
+
+#endif  // LATHE_CPU_SESSION_H
