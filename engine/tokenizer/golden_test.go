@@ -3,7 +3,6 @@
 package tokenizer_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -87,48 +86,6 @@ func readGolden(t testing.TB, name string, into any) {
 	if err := json.Unmarshal(data, into); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// TestGoldenCopies: the data in testdata is the shared golden data, byte for byte, where that is at hand.
-func TestGoldenCopies(t *testing.T) {
-	shared := sharedGolden(t)
-	for _, name := range []string{"encode.json", "stream.json", "chat-smollm2.json"} {
-		ours, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		theirs, err := os.ReadFile(filepath.Join(shared, "tokenizer", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(ours, theirs) {
-			t.Errorf("%s differs from the shared copy", name)
-		}
-	}
-}
-
-// sharedGolden finds the shared data beside the repository.
-func sharedGolden(t testing.TB) string {
-	t.Helper()
-	root, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-			break
-		}
-		up := filepath.Dir(root)
-		if up == root {
-			t.Fatal("no go.mod above the test")
-		}
-		root = up
-	}
-	shared := filepath.Join(root, "..", "shared", "golden")
-	if _, err := os.Stat(shared); err != nil {
-		t.Skipf("no shared golden data: %v", err)
-	}
-	return shared
 }
 
 // idResult is a list of ids, or for a long one its ends and its sum.

@@ -10,20 +10,45 @@ import (
 )
 
 // The C interface of the Rust library takes a text as a C string, so it cannot carry U+0000. A text that has one is
-// therefore encoded by a second instance in which U+0000 and another control character have changed places, in the
-// vocabulary and in the merges. Both are of the same class (Cc) to every split pattern, so the ids are exactly those
-// that the text itself would get.
+// encoded with another control character in its place, one that it does not have. Both are of the same class (Cc) to
+// every split pattern. Mostly neither byte is part of a longer token: then the ids are right but for that of the
+// character itself, which is put back. Otherwise a second instance does the work, in whose vocabulary and merges the two
+// have changed places, so that its ids are right as they are.
 
-// standIn picks a control character that text does not have: none of those that are white space to some pattern.
-func standIn(text string) (byte, error) {
+// disguise is text with U+0000 replaced by a control character that it does not have, none of those that are white
+// space to some pattern. swapped: an instance made with swapNUL must encode it.
+func disguise(text string, v *vocabulary) (disguised string, stand byte, swapped bool, err error) {
 	for _, r := range [][2]byte{{0x01, 0x08}, {0x0E, 0x1B}, {0x7F, 0x7F}} {
 		for c := r[0]; c <= r[1]; c++ {
-			if strings.IndexByte(text, c) < 0 {
-				return c, nil
+			if strings.IndexByte(text, c) >= 0 {
+				continue
+			}
+			if v.kind == kindByteLevel && !v.inLonger[0] && !v.inLonger[c] && v.hasByte[c] {
+				return strings.ReplaceAll(text, "\x00", string(rune(c))), c, false, nil
+			}
+			if stand == 0 {
+				stand = c
 			}
 		}
 	}
-	return 0, errors.New("the text has U+0000 and every other control character: no way to hand it to the tokenizer")
+	if stand == 0 {
+		return "", 0, false, errors.New("the text has U+0000 and every other control character: no way to hand it to the tokenizer")
+	}
+	return strings.ReplaceAll(text, "\x00", string(rune(stand))), stand, true, nil
+}
+
+// undisguise puts the token of U+0000 where that of stand is; nothing if there is none, as for any byte without one.
+func undisguise(ids []int32, stand byte, v *vocabulary) []int32 {
+	kept := ids[:0]
+	for _, id := range ids {
+		switch {
+		case id != v.byteID[stand]:
+			kept = append(kept, id)
+		case v.hasByte[0]:
+			kept = append(kept, v.byteID[0])
+		}
+	}
+	return kept
 }
 
 // swapNUL is the tokenizer.json data with U+0000 and stand exchanged in its model, in the spelling of byte-level BPE

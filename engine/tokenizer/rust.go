@@ -13,10 +13,11 @@ import (
 )
 
 // rustEncoder owns up to four instances of the Rust tokenizer: with and without control tokens, each made at its first
-// use, and for either a second one for texts with U+0000 (see nul.go). Whether control tokens are recognised is fixed
+// use, and for either a second one for texts with U+0000 where the vocabulary asks for it (see nul.go). Whether control tokens are recognised is fixed
 // when an instance is made. The cache of an instance is bounded: 10,000 pieces of at most 256 bytes.
 type rustEncoder struct {
 	data []byte // tokenizer.json
+	v    *vocabulary
 
 	mu        sync.RWMutex
 	instances map[instanceKey]*tokenizers.Tokenizer
@@ -28,9 +29,9 @@ type instanceKey struct {
 	nul     byte // the control character that stands in for U+0000; 0 for an ordinary instance
 }
 
-func newRustEncoder(data []byte) (encoder, error) {
-	e := &rustEncoder{data: data, instances: map[instanceKey]*tokenizers.Tokenizer{}}
-	if _, err := e.make(instanceKey{control: true}); err != nil {
+func newRustEncoder(data []byte, v *vocabulary) (encoder, error) {
+	e := &rustEncoder{data: data, v: v, instances: map[instanceKey]*tokenizers.Tokenizer{}}
+	if err := e.make(instanceKey{control: true}); err != nil {
 		return nil, err
 	}
 	return e, nil
@@ -41,14 +42,22 @@ func (e *rustEncoder) encode(text string, control, frame bool) ([]int32, error) 
 		return nil, nil
 	}
 	key := instanceKey{control: control}
-	if strings.IndexByte(text, 0) >= 0 { // the C interface ends a text there
-		stand, err := standIn(text)
-		if err != nil {
-			return nil, err
-		}
-		key.nul = stand
-		text = strings.ReplaceAll(text, "\x00", string(rune(stand)))
+	if strings.IndexByte(text, 0) < 0 {
+		return e.encodeWith(key, text, frame)
 	}
+	text, stand, swapped, err := disguise(text, e.v)
+	if err != nil {
+		return nil, err
+	}
+	if swapped {
+		key.nul = stand
+		return e.encodeWith(key, text, frame)
+	}
+	ids, err := e.encodeWith(key, text, frame)
+	return undisguise(ids, stand, e.v), err
+}
+
+func (e *rustEncoder) encodeWith(key instanceKey, text string, frame bool) ([]int32, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for e.instances[key] == nil {
@@ -56,7 +65,7 @@ func (e *rustEncoder) encode(text string, control, frame bool) ([]int32, error) 
 			return nil, errors.New("the tokenizer is closed")
 		}
 		e.mu.RUnlock()
-		_, err := e.make(key)
+		err := e.make(key)
 		e.mu.RLock()
 		if err != nil {
 			return nil, err
@@ -74,17 +83,17 @@ func (e *rustEncoder) encode(text string, control, frame bool) ([]int32, error) 
 }
 
 // make builds the instance of key unless it is there. At most one stand-in instance a mode is kept.
-func (e *rustEncoder) make(key instanceKey) (*tokenizers.Tokenizer, error) {
+func (e *rustEncoder) make(key instanceKey) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if t := e.instances[key]; t != nil || e.closed {
-		return t, nil
+	if e.instances[key] != nil || e.closed {
+		return nil
 	}
 	data := e.data
 	if key.nul != 0 {
 		var err error
 		if data, err = swapNUL(data, key.nul); err != nil {
-			return nil, err
+			return err
 		}
 		for old, t := range e.instances {
 			if old.nul != 0 && old.control == key.control {
@@ -99,10 +108,10 @@ func (e *rustEncoder) make(key instanceKey) (*tokenizers.Tokenizer, error) {
 	}
 	t, err := tokenizers.FromBytes(data, opts...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	e.instances[key] = t
-	return t, nil
+	return nil
 }
 
 func (e *rustEncoder) close() {

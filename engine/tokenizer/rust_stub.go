@@ -3,4 +3,4 @@
 package tokenizer
 
 // newRustEncoder has nothing to encode with in this build.
-func newRustEncoder([]byte) (encoder, error) { return nil, ErrNoRust }
+func newRustEncoder([]byte, *vocabulary) (encoder, error) { return nil, ErrNoRust }

@@ -65,7 +65,7 @@ func Open(path string) (*Tokenizer, error) {
 		}
 		return nil, &Error{class, path, err}
 	}
-	enc, err := newRustEncoder(data)
+	enc, err := newRustEncoder(data, voc)
 	if errors.Is(err, ErrNoRust) {
 		return nil, fmt.Errorf("open tokenizer: %s: %w", path, err)
 	}
@@ -74,6 +74,10 @@ func Open(path string) (*Tokenizer, error) {
 	}
 	return &Tokenizer{path: path, enc: enc, vocabulary: *voc}, nil
 }
+
+// maxText bounds one text. It is over a million tokens; beyond 10,000,000 equal characters the regular expressions of
+// the Rust library give up by ending the process.
+const maxText = 8 << 20
 
 // Path is the file that was opened; "" for Bytes.
 func (t *Tokenizer) Path() string { return t.path }
@@ -95,6 +99,9 @@ func (t *Tokenizer) EncodeFramed(text string, control bool) ([]int32, error) {
 }
 
 func (t *Tokenizer) run(text string, control, frame bool) ([]int32, error) {
+	if len(text) > maxText {
+		return nil, fmt.Errorf("encode %d bytes: longer than %d", len(text), maxText)
+	}
 	ids, err := t.enc.encode(toUTF8(text), control, frame)
 	if err == nil && len(ids) == 0 && t.mustEncode(text) {
 		err = errors.New("the Rust tokenizer refused the text")
@@ -112,7 +119,7 @@ func (t *Tokenizer) mustEncode(text string) bool {
 		return false
 	}
 	for i := range len(text) {
-		if t.byteTokens[text[i]] {
+		if t.hasByte[text[i]] {
 			return true
 		}
 	}

@@ -45,7 +45,10 @@ type vocabulary struct {
 	first   bool   // the first token loses every U+2581 (the Metaspace decoder)
 	blank   string // what a piece writes for a blank; "" if nothing does
 
-	byteTokens [256]bool // kindByteLevel: the bytes that are tokens of their own
+	// kindByteLevel only: the token that is one byte, if there is one, and whether a longer token has the byte in it.
+	byteID   [256]int32
+	hasByte  [256]bool
+	inLonger [256]bool
 }
 
 // VocabSize is the highest id + 1; ids below it may be unused.
@@ -130,9 +133,7 @@ func parseVocabulary(data []byte) (*vocabulary, error) {
 	for text, id := range words {
 		v.tokens[id] = token{text: text, bytes: rule(text), present: true}
 		v.ids[text] = int32(id)
-		if b := v.tokens[id].bytes; v.kind == kindByteLevel && len(b) == 1 {
-			v.byteTokens[b[0]] = true
-		}
+		v.countBytes(v.tokens[id].bytes, int32(id))
 	}
 	for _, a := range f.AddedTokens {
 		bytes := a.Content
@@ -141,8 +142,22 @@ func parseVocabulary(data []byte) (*vocabulary, error) {
 		}
 		v.tokens[a.ID] = token{text: a.Content, bytes: bytes, present: true, added: true, control: a.Special}
 		v.ids[a.Content] = int32(a.ID)
+		v.countBytes(bytes+bytes, 0) // however short, it is no plain byte
 	}
 	return v, nil
+}
+
+func (v *vocabulary) countBytes(bytes string, id int32) {
+	if v.kind != kindByteLevel {
+		return
+	}
+	if len(bytes) == 1 {
+		v.byteID[bytes[0]], v.hasByte[bytes[0]] = id, true
+		return
+	}
+	for i := range len(bytes) {
+		v.inLonger[bytes[i]] = true
+	}
 }
 
 // describeJSON says where in the file a decoding error is.
