@@ -6,8 +6,9 @@ import (
 	"lathe/engine/native"
 )
 
-// Logits copies the logits of sequence seq after the last step that wanted its
-// last row to out, float32 [vocab]. After Wait.
+// Logits copies the logits of sequence seq after a step that wanted its
+// last row to out, float32 [vocab]. After Wait; of a prefill in several chunks
+// only the sequences that ended in the last one are still there.
 func (e *Engine) Logits(seq int, out []float32) error {
 	for i := len(e.owner) - 1; i >= 0; i-- {
 		if int(e.owner[i]) == seq {

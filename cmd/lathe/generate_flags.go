@@ -11,6 +11,7 @@ type generateOptions struct {
 	Format    string        `json:"format"` // text | json
 	TopLogits bool          `json:"top_logits"`
 	IgnoreEOS bool          `json:"ignore_eos"`
+	Chat      bool          `json:"chat"` // the prompt is a user's turn of the model's chat template
 }
 
 const generateExample = `  lathe generate "Once upon a time" --model preset:tiny --max-tokens 8`
@@ -39,6 +40,7 @@ func newGenerateCommand(app *application) *cobra.Command {
 	wholeVar(fs, &o.MaxTokens, "max-tokens", 64, 1, "tokens to generate")
 	choiceVar(fs, &o.Format, "format", "text", []string{"text", "json"}, "form of the result")
 	fs.BoolVar(&o.TopLogits, "top-logits", false, "the five largest logits of each step (json)")
+	fs.BoolVar(&o.Chat, "chat", false, "take the prompt as a user's turn of the model's chat template")
 	fs.BoolVar(&o.IgnoreEOS, "ignore-eos", false, "go on after an end-of-sequence token")
 	addEngineFlags(cmd, &o.Engine, app.defaultBackend())
 	return cmd

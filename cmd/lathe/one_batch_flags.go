@@ -19,6 +19,7 @@ type oneBatchOptions struct {
 	StepsWarmup     int           `json:"steps_warmup"` // decode steps before a point; -1: min(32, output_len)
 	Raw             string        `json:"raw"`          // "": a name is made
 	Resume          bool          `json:"resume"`
+	ShuffleCells    int           `json:"shuffle_cells"` // seed of the order of points; -1: as given
 }
 
 const oneBatchExample = `  lathe bench one-batch --model preset:tiny --batch-size 1 4 --input-len 16 64 --output-len 8`
@@ -47,6 +48,7 @@ func newOneBatchCommand(app *application) *cobra.Command {
 	fs.BoolVar(&o.Resume, "resume", false, "measure only what the file of --raw lacks")
 	wholeVar(fs, &o.PrefillReps, "prefill-reps", 5, 1, "timed prefills a point")
 	wholeVar(fs, &o.StepsWarmup, "steps-warmup", -1, -1, "decode steps before a point is timed; -1: min(32, output length)")
+	wholeVar(fs, &o.ShuffleCells, "shuffle-cells", -1, -1, "seed that shuffles the order of points; -1: as given")
 	fs.StringVar(&o.PromptFilename, "prompt-filename", "", "prompts, one a line (default: random token ids)")
 	fs.BoolVar(&o.CorrectnessTest, "correctness-test", false, "compare with the reference backend instead of timing")
 	wholeVar(fs, &o.CutLen, "cut-len", 4, 1, "prompt tokens of the correctness test's first prefill")

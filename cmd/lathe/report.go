@@ -2,10 +2,30 @@ package main
 
 import (
 	"context"
-	"errors"
+
+	"lathe/bench"
+	"lathe/bench/report"
 )
 
-// runReport does the command.
-func runReport(ctx context.Context, app *application, o reportOptions) error {
-	return errors.New("not wired yet")
+// runReport prints a raw file in one of the formats.
+func runReport(_ context.Context, app *application, o reportOptions) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	f, err := bench.ReadFile(o.File)
+	if err != nil {
+		return usageError("", "report: %w", err)
+	}
+	for _, w := range f.Warnings {
+		app.term.warn("%s: %s", o.File, w)
+	}
+	switch o.Format {
+	case "json":
+		return report.JSON(app.term.out, f)
+	case "csv":
+		return report.CSV(app.term.out, f)
+	case "markdown":
+		return report.Markdown(app.term.out, f)
+	}
+	return report.Text(app.term.out, f)
 }

@@ -20,6 +20,7 @@ func newRootCommand(app *application) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noArguments,
+		Version:       buildFacts().Version,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRun: func(*cobra.Command, []string) {
 			app.term.setProgress(progress)
@@ -28,6 +29,7 @@ func newRootCommand(app *application) *cobra.Command {
 	choiceVar(root.PersistentFlags(), &progress, "progress", progressAuto,
 		[]string{progressAuto, progressAlways, progressNever}, "progress on stderr; auto: on a terminal only")
 	root.PersistentFlags().BoolVar(&app.dryRun, "dry-run", false, "print the plan and measure nothing")
+	root.SetVersionTemplate("lathe {{.Version}}\n")
 	root.SetOut(app.term.out)
 	root.SetErr(app.term.err)
 	root.SetIn(app.stdin)

@@ -152,11 +152,15 @@ void Session::multiply(const Matrix &weight, const Matrix *bias, const float *in
     threads_.each(outputs, [&](int64_t begin, int64_t end, int32_t thread) {
         for (int64_t o = begin; o < end; o++) {
             const float *w = weight.row(o, scratch(thread));
-            const float b = bias != nullptr ? bias->vector()[o] : 0.0f;
-            for (int64_t r = 0; r < rows; r++) {
-                const float sum = dot(w, in + r * cols, cols);
-                out[r * outputs + o] = bias != nullptr ? sum + b : sum;
+            float *column = out + o;
+            int64_t r = 0;
+            for (float four[4]; r + 4 <= rows; r += 4) {
+                dot4(w, in + r * cols, cols, cols, four);
+                for (int64_t i = 0; i < 4; i++) column[(r + i) * outputs] = four[i];
             }
+            for (; r < rows; r++) column[r * outputs] = dot(w, in + r * cols, cols);
+            if (bias == nullptr) continue;
+            for (r = 0; r < rows; r++) column[r * outputs] += bias->vector()[o];
         }
     });
 }

@@ -26,27 +26,51 @@ inline Lanes load(const float *p)
     return v;
 }
 
+// The sixteen partial sums of one dot product: element i belongs to lane i%16.
+struct Sums {
+    Lanes a = {}, b = {}, c = {}, d = {};
+    void add(const float *x, const float *y)
+    {
+        a += load(x) * load(y);
+        b += load(x + 4) * load(y + 4);
+        c += load(x + 8) * load(y + 8);
+        d += load(x + 12) * load(y + 12);
+    }
+    // Adds the n products (n < 16) that are left, then the lanes in a fixed tree.
+    float fold(const float *x, const float *y, int64_t n) const
+    {
+        float part[16];
+        std::memcpy(part, &a, sizeof a);
+        std::memcpy(part + 4, &b, sizeof b);
+        std::memcpy(part + 8, &c, sizeof c);
+        std::memcpy(part + 12, &d, sizeof d);
+        for (int64_t i = 0; i < n; i++) part[i] += x[i] * y[i];
+        for (int width = 8; width > 0; width /= 2)
+            for (int lane = 0; lane < width; lane++) part[lane] += part[lane + width];
+        return part[0];
+    }
+};
+
 }  // namespace
 
 float dot(const float *a, const float *b, int64_t n)
 {
-    Lanes s0 = {}, s1 = {}, s2 = {}, s3 = {};
+    Sums sum;
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16) sum.add(a + i, b + i);
+    return sum.fold(a + i, b + i, n - i);
+}
+
+void dot2(const float *a, const float *b0, const float *b1, int64_t n, float *out0, float *out1)
+{
+    Sums sum0, sum1;
     int64_t i = 0;
     for (; i + 16 <= n; i += 16) {
-        s0 += load(a + i) * load(b + i);
-        s1 += load(a + i + 4) * load(b + i + 4);
-        s2 += load(a + i + 8) * load(b + i + 8);
-        s3 += load(a + i + 12) * load(b + i + 12);
+        sum0.add(a + i, b0 + i);
+        sum1.add(a + i, b1 + i);
     }
-    float part[16];
-    std::memcpy(part, &s0, sizeof s0);
-    std::memcpy(part + 4, &s1, sizeof s1);
-    std::memcpy(part + 8, &s2, sizeof s2);
-    std::memcpy(part + 12, &s3, sizeof s3);
-    for (int lane = 0; i < n; i++, lane++) part[lane] += a[i] * b[i];
-    for (int width = 8; width > 0; width /= 2)
-        for (int lane = 0; lane < width; lane++) part[lane] += part[lane + width];
-    return part[0];
+    *out0 = sum0.fold(a + i, b0 + i, n - i);
+    *out1 = sum1.fold(a + i, b1 + i, n - i);
 }
 
 void rmsnorm(const float *x, const float *weight, int32_t n, float eps, float *out)

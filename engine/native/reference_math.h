@@ -12,6 +12,9 @@ namespace reference {
 // fixed tree.
 float dot(const float *a, const float *b, int64_t n);
 
+// Two dot products with the same a, each with the bits of dot.
+void dot2(const float *a, const float *b0, const float *b1, int64_t n, float *out0, float *out1);
+
 // out = x / sqrt(mean(x^2) + eps) * weight, n values.
 void rmsnorm(const float *x, const float *weight, int32_t n, float eps, float *out);
 

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"lathe/bench"
+	"lathe/bench/step"
+	"lathe/engine"
+	"lathe/engine/native"
+)
+
+// loadedModel is a model in a backend, ready to open engines.
+type loadedModel struct {
+	options  engineOptions
+	source   modelSource
+	backend  *native.Backend
+	model    *engine.Model
+	loadTime time.Duration
+	warnings []string
+	probe    probe
+}
+
+// probe is what an engine of this model and machine turned out to use.
+type probe struct {
+	path    string // numeric path
+	threads int
+}
+
+// loadModel opens the backend and gives it the weights.
+func (app *application) loadModel(o engineOptions, m modelSource) (*loadedModel, error) {
+	backend, err := openBackend(o.Backend)
+	if err != nil {
+		return nil, err
+	}
+	return loadInto(backend, o, m)
+}
+
+func loadInto(backend *native.Backend, o engineOptions, m modelSource) (*loadedModel, error) {
+	start := time.Now()
+	src, err := m.open(o.LoadFormat, o.Seed)
+	if err != nil {
+		return nil, usageError("", "load model: %w", err)
+	}
+	defer src.Close()
+	if err := fitsMemory(src.Config.WeightBytes(2), o.MemFractionStatic); err != nil && backend.Path() == "" {
+		return nil, usageError("a smaller model, or --mem-fraction-static", "load %s: weights: %w", m.name, err)
+	}
+	model, err := engine.Load(backend, src)
+	if err != nil {
+		return nil, usageError("", "%w", err)
+	}
+	l := &loadedModel{options: o, source: m, backend: backend, model: model, loadTime: time.Since(start), warnings: model.Warnings}
+	if err := l.tryEngine(); err != nil {
+		model.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// openBackend finds a backend by word or path.
+func openBackend(name string) (*native.Backend, error) {
+	switch name {
+	case "cpu":
+		b, err := native.CPU()
+		return b, coded(err)
+	case "reference":
+		b, err := native.Reference()
+		return b, coded(err)
+	case "cuda":
+		exe, err := os.Executable()
+		if err != nil {
+			return nil, usageError("--backend PATH names the plug-in", "backend cuda: where this executable lies is unknown: %w", err)
+		}
+		path := filepath.Join(filepath.Dir(exe), "liblathe_cuda.so")
+		if _, err := os.Stat(path); err != nil {
+			return nil, usageError("--backend cpu runs here; a CUDA plug-in is given as --backend PATH", "backend cuda: %s: no such plug-in", path)
+		}
+		name = path
+	}
+	b, err := native.Open(name)
+	if err != nil {
+		return nil, usageError("cpu and reference are built in", "backend: %w", err)
+	}
+	return b, nil
+}
+
+func coded(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError("", "%w", err)
+}
+
+// engineOptions sizes an engine for a batch.
+func (l *loadedModel) engineOptions(batch, context int) engine.Options {
+	o := l.options
+	kv := native.BF16
+	if o.KVCacheDtype == "f32" || l.backend.Name() == "reference" {
+		kv = native.F32
+	}
+	device := -1
+	if n, err := strconv.Atoi(o.Device); err == nil {
+		device = n
+	}
+	chunk := o.ChunkedPrefillSize
+	if chunk < 0 {
+		chunk = batch * context
+	}
+	return engine.Options{Sequences: batch, Context: context, ChunkRows: chunk, PageSize: o.PageSize, KV: kv,
+		Threads: o.Threads, ISA: o.CPUISA, Device: device, Graphs: !o.DisableCUDAGraph, GraphMaxRows: o.CUDAGraphMaxBS}
+}
+
+// tryEngine opens the smallest engine once, so that a path that this machine lacks is one clear
+// error and the header can name path and threads.
+func (l *loadedModel) tryEngine() error {
+	e, err := l.model.NewEngine(l.engineOptions(1, 1))
+	if err != nil {
+		return usageError("", "%w", err)
+	}
+	defer e.Close()
+	l.probe = probe{path: e.Path(), threads: e.Threads()}
+	return nil
+}
+
+// Close frees the weights.
+func (l *loadedModel) Close() { l.model.Close() }
+
+// opener makes engines for the points of a sweep; one that does not fit is skipped with the reason.
+func (l *loadedModel) opener() step.Opener {
+	return func(_ context.Context, p step.Point) (step.Opened, error) {
+		context := p.InputLen + p.OutputLen
+		if limit := l.options.MaxModelLen; limit > 0 && context > limit {
+			return step.Opened{}, &step.Skip{Reason: fmt.Sprintf("%d tokens a sequence are over --max-model-len %d", context, limit)}
+		}
+		o := l.engineOptions(p.Batch, context)
+		kv := int64(o.Pages()) * int64(l.options.PageSize) * l.source.config.KVBytesPerToken(o.KV.Bytes())
+		if l.backend.Path() == "" {
+			if err := fitsMemory(int64(l.model.WeightBytes())+kv, l.options.MemFractionStatic); err != nil {
+				return step.Opened{}, &step.Skip{Reason: "memory: weights and KV: " + err.Error()}
+			}
+		}
+		resetPeakMemory()
+		e, err := l.model.NewEngine(o)
+		if errors.Is(err, native.ErrMemory) {
+			return step.Opened{}, &step.Skip{Reason: "memory: " + err.Error()}
+		}
+		if err != nil {
+			return step.Opened{}, err
+		}
+		return step.Opened{Engine: e, Memory: func() *bench.PointMemory { return pointMemory(e) },
+			Close: func() error { e.Close(); return nil }}, nil
+	}
+}
+
+func pointMemory(e *engine.Engine) *bench.PointMemory {
+	m := e.Memory()
+	return &bench.PointMemory{WeightBytes: m.Weights, KVBytes: m.KV, WorkspaceBytes: m.Workspace, PeakBytes: peakMemory()}
+}
+
+// record is the backend's part of a run's header.
+func (l *loadedModel) record() (bench.Backend, *bench.Model) {
+	b := bench.Backend{Name: l.backend.Name(), Path: l.backend.Path(), SHA256: l.backend.SHA256(),
+		ISA: l.probe.path, Threads: l.probe.threads, KVDType: l.engineOptions(1, 1).KV.String()}
+	if info := l.backend.BuildInfo(); json.Valid([]byte(info)) {
+		b.BuildInfo = json.RawMessage(info)
+	}
+	if device, err := l.backend.DeviceInfo(-1); err == nil {
+		b.Device = device
+	}
+	origin := "seeded"
+	if !l.source.seeded(l.options.LoadFormat) {
+		origin = "safetensors"
+	}
+	return b, &bench.Model{ID: l.source.name, Source: origin, Parameters: l.source.config.Params(), DType: l.source.config.DType,
+		WeightBytes: l.model.WeightBytes(), LoadNS: l.loadTime.Nanoseconds()}
+}

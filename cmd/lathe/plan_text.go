@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"lathe/bench/step"
+)
+
+// assumedBandwidth is what the plan's times are estimated with: nothing is measured under --dry-run,
+// so the estimate names it. Bytes a second: two channels of desktop memory, or an H100's HBM3.
+const (
+	assumedCPUBandwidth  = 20e9
+	assumedCUDABandwidth = 3.0e12
+)
+
+// printPlan says what would be measured: points, bytes of a decode step, memory, estimated time.
+// prefills and passes are the repetitions of a point.
+func (app *application) printPlan(o engineOptions, m modelSource, points []step.Point, prefills, passes int) error {
+	cfg, kv := m.config, 2
+	if o.KVCacheDtype == "f32" || o.Backend == "reference" {
+		kv = 4
+	}
+	bandwidth := assumedCPUBandwidth
+	if o.Backend == "cuda" {
+		bandwidth = assumedCUDABandwidth
+	}
+	weights := cfg.WeightBytes(2)
+	fmt.Fprintf(app.term.out, "model: %s (%s), %d parameters, weights %s\n", m.name, m.identity, cfg.Params(), gigabytes(weights))
+	fmt.Fprintf(app.term.out, "backend: %s, kv cache %d bytes an element, %d points; nothing is measured\n", o.Backend, kv, len(points))
+	w := tabwriter.NewWriter(app.term.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "point\tbatch\tinput\toutput\tMB a step\tmemory GB\testimate s\t")
+	var total float64
+	for _, p := range points {
+		context := p.InputLen + p.OutputLen
+		mid := cfg.StepBytes(p.Batch, p.InputLen+p.OutputLen/2, kv).Total()
+		pages := (context + o.PageSize - 1) / o.PageSize * o.PageSize
+		memory := weights + int64(p.Batch)*int64(pages)*cfg.KVBytesPerToken(kv)
+		prefill := max(float64(cfg.PrefillBytes(p.Batch, p.InputLen, kv).Total()), float64(mid)) / bandwidth
+		seconds := float64(prefills+1)*prefill + float64(passes)*float64(p.OutputLen-1)*float64(mid)/bandwidth
+		total += seconds
+		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%.1f\t%.2f\t%.2f\t\n", p.ID, p.Batch, p.InputLen, p.OutputLen, float64(mid)/1e6, float64(memory)/1e9, seconds)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(app.term.out, "estimate: %.1f s if every step reads its bytes at %.0f GB/s (assumed, not measured); prefill arithmetic comes on top\n",
+		total, bandwidth/1e9)
+	return nil
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"lathe/bench"
+)
+
+// recording is the raw file of a run that is going on: what is measured goes through it to disk, and
+// the part that results are made of stays in memory. It is a step.Recorder.
+type recording struct {
+	writer *bench.Writer
+	clock  *bench.RunClock
+	before *bench.File // of a resumed run: what stood in the file; nil otherwise
+	file   bench.File  // header, lines and steps of this process
+}
+
+// startRecording opens the raw file and writes the header. path "" makes a name under lathe-runs.
+// With resume, a file that was recorded with the same options is gone on with.
+func (app *application) startRecording(run bench.Run, path string, resume bool) (*recording, error) {
+	r := &recording{clock: bench.StartClock()}
+	if path == "" {
+		path = defaultRawPath(run.Command, r.clock.StartedAt())
+	}
+	if dir := filepath.Dir(path); dir != "." {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return nil, usageError("--raw FILE names another place", "open raw file: %w", err)
+		}
+	}
+	run.Kind, run.Schema = bench.KindRun, bench.Schema
+	if info, err := os.Stat(path); resume && err == nil && info.Size() > 0 {
+		return app.resumeRecording(r, run, path)
+	}
+	writer, err := bench.OpenWriter(path, bench.New)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, usageError("--resume goes on with it; --raw FILE names another", "%w", err)
+	}
+	if err != nil {
+		return nil, usageError("--raw FILE names another place", "%w", err)
+	}
+	r.writer = writer
+	run.StartedAt, run.Clock = r.clock.StartedAt(), r.clock.Origin()
+	r.file.Run = run
+	return r, r.put(run)
+}
+
+// resumeRecording checks that the file is of the same run and appends a resume line.
+func (app *application) resumeRecording(r *recording, run bench.Run, path string) (*recording, error) {
+	before, err := bench.ReadFile(path)
+	if err != nil {
+		return nil, usageError("", "resume: %w", err)
+	}
+	if err := bench.Resumable(before.Run, run, "resume", "raw", "result_filename"); err != nil {
+		return nil, usageError("the same command line goes on with it; another --raw starts anew", "%w", err)
+	}
+	for _, w := range before.Warnings {
+		app.term.warn("resume: %s", w)
+	}
+	if r.writer, err = bench.OpenWriter(path, bench.Append); err != nil {
+		return nil, usageError("", "resume: %w", err)
+	}
+	r.before = before
+	r.clock = bench.ResumeClock(before.Clock, before.LastNS)
+	r.file.Run = before.Run
+	return r, r.put(bench.Resume{Kind: bench.KindResume, StartedAt: r.clock.StartedAt(), Argv: run.Argv,
+		Clock: r.clock.Origin(), Warnings: slices.Concat(before.Warnings, r.writer.Warnings())})
+}
+
+// put writes the first line; when that fails the file is closed.
+func (r *recording) put(rec any) error {
+	if err := r.writer.Write(rec); err != nil {
+		r.writer.Close()
+		return err
+	}
+	return nil
+}
+
+// Write appends records and keeps them.
+func (r *recording) Write(records ...any) error {
+	if err := r.writer.Write(records...); err != nil {
+		return err
+	}
+	for _, rec := range records {
+		switch rec := rec.(type) {
+		case bench.Point:
+			r.file.Points = append(r.file.Points, rec)
+		case bench.Iteration:
+			r.file.Iterations = append(r.file.Iterations, rec)
+		case bench.Check:
+			r.file.Checks = append(r.file.Checks, rec)
+		}
+	}
+	return nil
+}
+
+// WriteSteps appends the steps of a pass and keeps copies.
+func (r *recording) WriteSteps(steps []bench.Step) error {
+	if err := r.writer.WriteSteps(steps); err != nil {
+		return err
+	}
+	for _, s := range steps {
+		if s.DeviceNS != nil {
+			ns := *s.DeviceNS
+			s.DeviceNS = &ns
+		}
+		r.file.Steps = append(r.file.Steps, s)
+	}
+	return nil
+}
+
+// point is the part of the file that one point's results are made of.
+func (r *recording) point(id int) *bench.File {
+	f := bench.File{Run: r.file.Run}
+	for _, p := range r.file.Points {
+		if p.Point == id {
+			f.Points = append(f.Points, p)
+		}
+	}
+	for _, s := range r.file.Steps {
+		if s.Point == id {
+			f.Steps = append(f.Steps, s)
+		}
+	}
+	for _, it := range r.file.Iterations {
+		if it.Point == id {
+			f.Iterations = append(f.Iterations, it)
+		}
+	}
+	return &f
+}
+
+// finish writes the end line and closes the file. measured is what the loop returned.
+func (r *recording) finish(ctx context.Context, measured error) error {
+	end := bench.End{Kind: bench.KindEnd, DurationNS: r.clock.Now(), Reason: bench.EndCompleted}
+	switch _, signal := interrupted(ctx); {
+	case measured == nil:
+	case signal || errors.Is(measured, context.Canceled):
+		end.Reason = bench.EndInterrupted
+	default:
+		end.Reason, end.Error = bench.EndFailed, measured.Error()
+	}
+	wrote := r.writer.Write(end)
+	return errors.Join(measured, wrote, r.writer.Close())
+}
+
+// defaultRawPath is lathe-runs/<UTC time>-<command>.jsonl, made unique.
+func defaultRawPath(command, startedAt string) string {
+	stamp := strings.NewReplacer("-", "", ":", "").Replace(startedAt)
+	name := fmt.Sprintf("%s-%s", stamp, strings.ReplaceAll(command, " ", "-"))
+	path := filepath.Join("lathe-runs", name+".jsonl")
+	for n := 2; ; n++ {
+		if _, err := os.Stat(path); err != nil {
+			return path
+		}
+		path = filepath.Join("lathe-runs", fmt.Sprintf("%s-%d.jsonl", name, n))
+	}
+}
+
+// header makes the header of a run from what every command knows.
+func (app *application) header(command string, options any, workload bench.Workload, l *loadedModel) (bench.Run, error) {
+	raw, err := json.Marshal(options)
+	if err != nil {
+		return bench.Run{}, fmt.Errorf("record the options: %w", err)
+	}
+	sum, err := workload.SHA256()
+	if err != nil {
+		return bench.Run{}, fmt.Errorf("record the workload: %w", err)
+	}
+	run := bench.Run{Command: command, Argv: append([]string{"lathe"}, app.argv...), Workload: workload, WorkloadSHA256: sum,
+		Host: hostFacts(), Build: buildFacts(), Options: raw, Environment: app.environment(), Warnings: []string{}}
+	if l != nil {
+		run.Backend, run.Model = l.record()
+		run.Warnings = append(run.Warnings, l.warnings...)
+	}
+	return run, nil
+}
+
+// environment lists the variables that mattered.
+func (app *application) environment() []bench.EnvVar {
+	var out []bench.EnvVar
+	for _, name := range []string{envBackend, envCache, envVisible} {
+		if v := app.env(name); v != "" {
+			out = append(out, bench.EnvVar{Name: name, Value: v})
+		}
+	}
+	return out
+}
