@@ -154,11 +154,9 @@ void Session::multiply(const Matrix &weight, const Matrix *bias, const float *in
             const float *w = weight.row(o, scratch(thread));
             float *column = out + o;
             int64_t r = 0;
-            for (float four[4]; r + 4 <= rows; r += 4) {
-                dot4(w, in + r * cols, cols, cols, four);
-                for (int64_t i = 0; i < 4; i++) column[(r + i) * outputs] = four[i];
-            }
-            for (; r < rows; r++) column[r * outputs] = dot(w, in + r * cols, cols);
+            for (; r + 2 <= rows; r += 2)
+                dot2(w, in + r * cols, in + (r + 1) * cols, cols, column + r * outputs, column + (r + 1) * outputs);
+            if (r < rows) column[r * outputs] = dot(w, in + r * cols, cols);
             if (bias == nullptr) continue;
             for (r = 0; r < rows; r++) column[r * outputs] += bias->vector()[o];
         }
