@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,6 +94,9 @@ func TestTwoPluginsAtOnce(t *testing.T) {
 	}
 	if one.Path() != pathOne || one.BuildInfo() != `{"plugin":true}` {
 		t.Errorf("path %q, build info %q", one.Path(), one.BuildInfo())
+	}
+	if names := exported(t, pathOne); !slices.Equal(names, []string{"lathe_backend_get"}) {
+		t.Errorf("a plug-in built as backend.h says exports %q", names)
 	}
 	again := mustOpen(t, pathOne)
 	if n := calls(t, again); n != 4 {

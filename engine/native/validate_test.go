@@ -100,6 +100,20 @@ func TestTensorRefused(t *testing.T) {
 	refused(t, err, native.ErrState, "not ready")
 }
 
+// TestHugeTensor: a size that cannot fit is refused before anything is allocated.
+func TestHugeTensor(t *testing.T) {
+	d := smallDesc()
+	d.Vocab, d.Hidden, d.FFN = math.MaxInt32, math.MaxInt32, math.MaxInt32
+	m, err := reference(t).NewModel(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	refused(t, m.SeedTensor(native.RoleEmbed, -1, d.Vocab, d.Hidden, 0, 1), native.ErrMemory,
+		"embed_tokens.weight", "9223372028264841218 bytes")
+	refused(t, m.SeedTensor(native.RoleDown, 0, d.Hidden, d.FFN, 0, 1), native.ErrMemory, "down_proj.weight")
+}
+
 func TestSessionRefused(t *testing.T) {
 	m := newTiny(smallDesc(), 1).open(t, reference(t))
 	refused(t, m.SeedTensor(native.RoleQ, 0, 60, 40, 0, 1), native.ErrState, "ready")

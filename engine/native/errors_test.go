@@ -1,0 +1,43 @@
+package native_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"lathe/engine/native"
+)
+
+func TestErrorKinds(t *testing.T) {
+	kinds := map[native.Status]error{native.StatusInvalid: native.ErrInvalid, native.StatusUnsupported: native.ErrUnsupported,
+		native.StatusMemory: native.ErrMemory, native.StatusState: native.ErrState, native.StatusNonFinite: native.ErrNonFinite}
+	for s := native.StatusOK; s <= native.StatusInternal+1; s++ {
+		err := fmt.Errorf("step 3: %w", &native.Error{Code: s, Op: "wait", Message: "why"})
+		for k, kind := range kinds {
+			if errors.Is(err, kind) != (k == s) {
+				t.Errorf("%v is %v: %v", s, kind, k != s)
+			}
+		}
+		if err.Error() != "step 3: wait: why" {
+			t.Errorf("text %q", err)
+		}
+	}
+	if got := (&native.Error{Code: native.StatusDevice, Op: "wait"}).Error(); got != "wait: device failure" {
+		t.Errorf("without a message: %q", got)
+	}
+	if got := native.Status(42).String(); got != "status 42" {
+		t.Error(got)
+	}
+}
+
+func TestNames(t *testing.T) {
+	if native.OperatorName(4) != "attn_decode" || native.OperatorName(-1) != "" || native.OperatorName(16) != "" {
+		t.Error("operator names")
+	}
+	if native.F32.Bytes() != 4 || native.BF16.Bytes() != 2 || native.F16.String() != "f16" || native.DType(9).Bytes() != 0 {
+		t.Error("element types")
+	}
+	if native.GraphNone.String() != "none" || native.GraphEager.String() != "eager" || native.GraphMode(7).String() != "unknown" {
+		t.Error("graph modes")
+	}
+}
