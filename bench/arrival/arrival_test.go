@@ -1,6 +1,7 @@
 package arrival
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"slices"
@@ -102,6 +103,16 @@ func TestConstantAndPoisson(t *testing.T) {
 	far, err := Constant(2, 1e-12)
 	if err != nil || far.Offsets()[1] != math.MaxInt64 {
 		t.Errorf("an offset of 31,000 years: %v %v", far.Offsets(), err)
+	}
+}
+
+func TestScheduleJSON(t *testing.T) {
+	s, err := SGLang(numpy(t, 0), 2, math.Inf(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := json.Marshal(s); err != nil || string(got) != `{"offsets_s":[0,0],"rates":["inf","inf"]}` {
+		t.Errorf("%s %v", got, err)
 	}
 }
 

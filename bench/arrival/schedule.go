@@ -1,6 +1,7 @@
 package arrival
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"time"
@@ -70,4 +71,20 @@ func repeated(v float64, n int) []float64 {
 		out[i] = v
 	}
 	return out
+}
+
+// MarshalJSON is what a dry run prints: {"offsets_s":[...],"rates":[...]}, an
+// infinite rate as the text "inf".
+func (s Schedule) MarshalJSON() ([]byte, error) {
+	out := struct {
+		Offsets []float64 `json:"offsets_s"`
+		Rates   []any     `json:"rates"`
+	}{s.Seconds, make([]any, len(s.Rates))}
+	for i, r := range s.Rates {
+		out.Rates[i] = r
+		if math.IsInf(r, 1) {
+			out.Rates[i] = "inf"
+		}
+	}
+	return json.Marshal(out)
 }

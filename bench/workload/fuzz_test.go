@@ -88,3 +88,15 @@ func FuzzReadLines(f *testing.F) {
 			Template: func(s string) (string, error) { return s, nil }})
 	})
 }
+
+func FuzzReadTrace(f *testing.F) {
+	f.Add([]byte("{\"timestamp\":1.5,\"input_length\":20,\"output_length\":3,\"hash_ids\":[1,2]}\n"))
+	f.Add([]byte("{\"timestamp\":-1,\"input_length\":1,\"output_length\":0,\"hash_ids\":null}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		rows, err := ReadTrace(bytes.NewReader(data), DefaultTraceLabels())
+		if err != nil {
+			return
+		}
+		drawn(t, VLLMTimedTrace{N: 4, Rows: rows, ChunkTokens: 16, SecondsPerTic: 1})
+	})
+}

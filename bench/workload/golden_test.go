@@ -164,4 +164,4 @@ func TestGoldenCopies(t *testing.T) {
 }
 
 var _ = []Dataset{VLLMRandom{}, SGLangRandom{}, VLLMShareGPT{}, SGLangShareGPT{}, VLLMSonnet{}, VLLMCustom{},
-	VLLMPrefixRepetition{}, SGLangSharedPrefix{}, VLLMBurstGPT{}, Fixed{}}
+	VLLMPrefixRepetition{}, SGLangSharedPrefix{}, VLLMBurstGPT{}, VLLMTimedTrace{}, Fixed{}}

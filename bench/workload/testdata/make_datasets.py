@@ -8,7 +8,7 @@ were unpacked (vllm/benchmarks/datasets/*.py, sglang/benchmark/**/*.py). Their
 own functions are run, with stubs for everything that they import and do not
 use here, and a tokenizer that splits at spaces. Needs numpy, pandas, Pillow,
 pybase64, requests, tqdm, typing_extensions. Made with Python 3.11.7, numpy
-1.26.4, pandas 2.
+2.4.6.
 """
 import gzip
 import hashlib
