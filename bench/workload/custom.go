@@ -17,7 +17,8 @@ type CustomRow struct {
 }
 
 // ReadCustom reads vLLM's custom file: JSON lines with a "prompt" and perhaps an
-// "output_tokens".
+// "output_tokens". vLLM reads them through pandas, which makes numbers of a
+// column of digits; here a text stays a text.
 func ReadCustom(r io.Reader) ([]CustomRow, error) {
 	var rows []CustomRow
 	err := eachLine(r, func(number int, line []byte) error {
