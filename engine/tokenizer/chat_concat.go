@@ -80,9 +80,9 @@ func markConcat(source string, settings *config.Config) (string, error) {
 }
 
 // lex is the tokens of source without white space.
-func lex(source string, settings *config.Config) ([]*tokens.Token, error) {
+func lex(source string, settings *config.Config) (list []*tokens.Token, err error) {
+	defer recovered(&err)
 	stream := tokens.LexAll(source, settings)
-	var list []*tokens.Token
 	for ; !stream.End(); stream.Next() {
 		t := stream.Current()
 		if t.Type == tokens.Error {

@@ -10,7 +10,7 @@ import (
 )
 
 // maxID bounds the ids a file may name: the table of tokens is as long as the largest.
-const maxID = 1 << 22
+const maxID = 1 << 20
 
 // metaspace is SentencePiece's blank, U+2581.
 const metaspace = "\u2581"
