@@ -264,10 +264,11 @@ func writeFile(path string, write func(io.Writer) error) error {
 	if closed := f.Close(); err == nil {
 		err = closed
 	}
-	if err != nil {
+	var named *os.PathError
+	if err != nil && !errors.As(err, &named) {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	return nil
+	return err
 }
 
 // contextReaderAt and withContext stop long reads when the context ends.

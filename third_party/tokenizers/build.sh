@@ -66,7 +66,10 @@ install_copy() { # from, to: the archive and its sum, each put in place by one r
 }
 
 if [ -z "$force" ]; then
-	if sound "$lib" && [ "$(cat "$here/lib/key" 2>/dev/null)" = "$key" ]; then exit 0; fi
+	if sound "$lib" && [ "$(cat "$here/lib/key" 2>/dev/null)" = "$key" ]; then
+		touch "$lib" # for make
+		exit 0
+	fi
 	if sound "$kept"; then
 		install_copy "$kept" "$lib" && printf '%s\n' "$key" >"$here/lib/key" || die "cannot write $here/lib"
 		echo "tokenizers: copied from $kept" >&2
