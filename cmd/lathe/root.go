@@ -28,6 +28,7 @@ func newRootCommand(app *application) *cobra.Command {
 	}
 	choiceVar(root.PersistentFlags(), &progress, "progress", progressAuto,
 		[]string{progressAuto, progressAlways, progressNever}, "progress on stderr; auto: on a terminal only")
+	root.Flags().Bool("version", false, "print the version")
 	root.PersistentFlags().BoolVar(&app.dryRun, "dry-run", false, "print the plan and measure nothing")
 	root.SetVersionTemplate("lathe {{.Version}}\n")
 	root.SetOut(app.term.out)

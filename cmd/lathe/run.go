@@ -65,7 +65,7 @@ func (app *application) execute(ctx context.Context, args []string) (err error) 
 			parsed.positionals[i] = strings.ReplaceAll(word, "_", "-")
 		}
 	}
-	root.SetArgs(append(path, parsed.args()...))
+	root.SetArgs(append(append([]string{}, path...), parsed.args()...)) // never nil: cobra would read os.Args
 	return root.ExecuteContext(ctx)
 }
 
