@@ -1,0 +1,365 @@
+package serving
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"lathe/bench"
+	"lathe/bench/frame"
+)
+
+// sglangFrames is the loop over the response of SGLang's request functions.
+type sglangFrames struct {
+	wire  Wire
+	whole bool // chat without streaming: the body is one JSON text
+	sw    Switches
+	doc   *frame.Doc // scratch, shared
+	cut   frame.Lines
+
+	stamps   []int64 // of the frames with text
+	ends     []uint32
+	counts   []Count // native: completion_tokens, a frame with text
+	text     []byte
+	body     []byte // where whole
+	output   Count
+	said     bool // the server said output, null included
+	prompt   Count
+	lastLine int64
+	lines    int
+	failure  failure
+}
+
+func newSGLang(wire Wire, disableStream bool, sw Switches, doc *frame.Doc) *sglangFrames {
+	return &sglangFrames{wire: wire, whole: disableStream && wire == Chat, sw: sw, doc: doc}
+}
+
+func (s *sglangFrames) read(b []byte, t int64) {
+	if s.failure.bad() {
+		return
+	}
+	if s.whole {
+		if s.body = append(s.body, b...); len(s.body) > frame.MaxMessage {
+			s.failure = cutterFailure(frame.ErrTooLong)
+		}
+		return
+	}
+	err := s.cut.Add(b, func(line []byte) bool { return s.line(line, t) })
+	if err != nil {
+		s.failure = cutterFailure(err)
+	}
+}
+
+func (s *sglangFrames) line(line []byte, t int64) bool {
+	if !utf8.Valid(line) {
+		s.failure = python(unicodeError)
+		return false
+	}
+	line = bytes.TrimPrefix(line, []byte("data: "))
+	s.lastLine = t
+	s.lines++
+	if string(line) == "[DONE]" {
+		return true
+	}
+	if s.doc.Parse(line) != nil {
+		s.failure = python(jsonDecodeError)
+		return false
+	}
+	root := s.doc.Root()
+	if !root.Is(frame.Object) {
+		class := attributeError
+		if s.wire == Completions && !s.sw.ObjectFirst {
+			class = typeError
+		}
+		s.failure = python(class)
+		return false
+	}
+	if s.failure = s.serverPrompt(root); s.failure.bad() {
+		return false
+	}
+	switch s.wire {
+	case Native:
+		s.failure = s.native(root, t)
+	case Chat:
+		s.failure = s.chat(root, t)
+	default:
+		s.failure = s.completion(root, t)
+	}
+	return !s.failure.bad()
+}
+
+// serverPrompt takes the server's prompt length, since November 2026.
+func (s *sglangFrames) serverPrompt(root frame.Value) failure {
+	if !s.sw.ServerInputLen {
+		return failure{}
+	}
+	for _, key := range [...]string{"usage", "meta_info"} {
+		holder := root.Get(key)
+		if !holder.Truthy() {
+			continue
+		}
+		if !holder.Is(frame.Object) {
+			return python(attributeError)
+		}
+		if p := holder.Get("prompt_tokens"); p.Truthy() {
+			s.prompt = countOf(p)
+			break
+		}
+	}
+	return failure{}
+}
+
+func (s *sglangFrames) native(root frame.Value, t int64) failure {
+	text := root.Get("text")
+	if !text.Truthy() {
+		return failure{}
+	}
+	if !text.Is(frame.String) {
+		return python(typeError)
+	}
+	meta := root.Get("meta_info")
+	switch {
+	case meta.Is(frame.Missing):
+		return python(keyError)
+	case !meta.Is(frame.Object):
+		return python(typeError)
+	}
+	n := meta.Get("completion_tokens")
+	if n.Is(frame.Missing) {
+		return python(keyError)
+	}
+	s.text = text.AppendText(s.text[:0])
+	s.stamps, s.counts = append(s.stamps, t), append(s.counts, countOf(n))
+	return failure{}
+}
+
+func (s *sglangFrames) completion(root frame.Value, t int64) failure {
+	choices := root.Get("choices")
+	switch {
+	case choices.Is(frame.Missing), choices.Is(frame.Object):
+		return python(keyError)
+	case !choices.Is(frame.Array):
+		return python(typeError)
+	case choices.Len() == 0:
+		return python(indexError)
+	}
+	first := choices.First()
+	if !first.Is(frame.Object) {
+		return python(typeError)
+	}
+	text := first.Get("text")
+	if text.Is(frame.Missing) {
+		return python(keyError)
+	}
+	if !text.Truthy() {
+		return failure{}
+	}
+	if !text.Is(frame.String) {
+		return python(typeError)
+	}
+	s.chunk(text.AppendText, t)
+	return s.usage(root.Get("usage"))
+}
+
+// chunk adds a text to what has been generated.
+func (s *sglangFrames) chunk(text func([]byte) []byte, t int64) {
+	s.text = text(s.text)
+	s.stamps, s.ends = append(s.stamps, t), append(s.ends, uint32(len(s.text)))
+}
+
+// usage takes completion_tokens where the key is there, null included.
+func (s *sglangFrames) usage(u frame.Value) failure {
+	if !u.Truthy() {
+		return failure{}
+	}
+	if !u.Is(frame.Object) {
+		return python(attributeError)
+	}
+	if n := u.Get("completion_tokens"); !n.Is(frame.Missing) {
+		s.output, s.said = countOf(n), true
+	}
+	return failure{}
+}
+
+func (s *sglangFrames) chat(root frame.Value, t int64) failure {
+	if f := s.usage(root.Get("usage")); f.bad() {
+		return f
+	}
+	choices := root.Get("choices")
+	if !choices.Truthy() {
+		return failure{}
+	}
+	first, f := firstChoice(choices)
+	if f.bad() {
+		return f
+	}
+	content, f := said(first.Get("delta"))
+	if f.bad() || len(content) == 0 {
+		return f
+	}
+	s.chunk(func(b []byte) []byte { return append(b, content...) }, t)
+	return failure{}
+}
+
+// said is reasoning and content of a delta or message; a missing or null one
+// says nothing.
+func said(delta frame.Value) (string, failure) {
+	if !delta.Truthy() {
+		return "", failure{}
+	}
+	if !delta.Is(frame.Object) {
+		return "", python(attributeError)
+	}
+	var all strings.Builder
+	reasoning := delta.Get("reasoning_content")
+	if !reasoning.Truthy() {
+		reasoning = delta.Get("reasoning")
+	}
+	for _, v := range [...]frame.Value{reasoning, delta.Get("content")} {
+		if v.Truthy() && !v.Is(frame.String) {
+			return "", python(typeError)
+		}
+		all.WriteString(v.Text())
+	}
+	return all.String(), failure{}
+}
+
+func (s *sglangFrames) close(r *bench.Request, head []byte) Outcome {
+	o := outcomeOf(r)
+	o.Output = counted(0)
+	switch {
+	case r.Status == nil:
+		o.fail(python(disconnectedError))
+		return o
+	case *r.Status != 200:
+		o.fail(failure{httpStatus, r.Reason + ": " + strings.ToValidUTF8(string(head), "\uFFFD")})
+		return o
+	}
+	f := ending(r)
+	if !s.failure.bad() && !f.bad() {
+		if s.whole {
+			s.failure = s.answer(&o, r)
+		} else {
+			s.cut.End(func(line []byte) bool { return s.line(line, r.End.TNS) })
+		}
+	}
+	if s.failure.bad() {
+		f = s.failure
+	}
+	if s.prompt.Valid {
+		o.Prompt = s.prompt
+	}
+	if !s.whole {
+		if g := s.clock(&o); g.bad() {
+			f = g
+		}
+		if !f.bad() && s.lines == 0 {
+			f = python(unboundError)
+		}
+		o.Latency = seconds(s.lastLine) - o.Start()
+	}
+	if f.bad() {
+		o.Latency = 0
+		o.fail(f)
+		return o
+	}
+	o.Success, o.Text, o.Output = true, string(s.text), s.length(r)
+	return o
+}
+
+// length is the output length that is reported: the requested one where the
+// server said none in the place that is looked at.
+func (s *sglangFrames) length(r *bench.Request) Count {
+	switch {
+	case s.wire == Native && len(s.counts) > 0:
+		return s.counts[len(s.counts)-1]
+	case s.wire != Native && s.said:
+		return s.output
+	}
+	return counted(r.RequestedOutputLen)
+}
+
+// maxGrowth is how many samples one frame may stand for; more is a server's
+// mistake, which would fill the memory here as there.
+const maxGrowth = 1 << 24
+
+// clock turns the stamps into TTFT, ITL and chunks.
+func (s *sglangFrames) clock(o *Outcome) failure {
+	start := o.Start()
+	o.raw = s.text
+	var last float64
+	var have Count
+	for i, stamp := range s.stamps {
+		t := seconds(stamp)
+		switch {
+		case o.TTFT == 0:
+			o.TTFT = t - start
+			if s.wire != Native {
+				o.base = s.ends[i]
+			}
+		case s.wire != Native:
+			o.ITL = append(o.ITL, t-last)
+			o.ends = s.ends[i+1-len(o.ITL) : i+1]
+		default:
+			if !s.counts[i].Valid || !have.Valid {
+				return python(typeError)
+			}
+			grown := s.counts[i].N - have.N
+			if grown == 0 {
+				continue
+			}
+			if grown > maxGrowth {
+				return failure{memoryError, "completion_tokens grew beyond what a list can hold"}
+			}
+			each := (t - last) / float64(grown)
+			for range grown {
+				o.ITL = append(o.ITL, each)
+			}
+		}
+		last = t
+		if s.wire == Native {
+			have = s.counts[i]
+		}
+	}
+	return failure{}
+}
+
+// answer reads the one JSON body of a chat without streaming.
+func (s *sglangFrames) answer(o *Outcome, r *bench.Request) failure {
+	if !utf8.Valid(s.body) {
+		return python(unicodeError)
+	}
+	if s.doc.Parse(s.body) != nil {
+		return python(jsonDecodeError)
+	}
+	root := s.doc.Root()
+	if !root.Is(frame.Object) {
+		return python(typeError)
+	}
+	if f := s.serverPrompt(root); f.bad() {
+		return f
+	}
+	choices := root.Get("choices")
+	switch {
+	case choices.Is(frame.Missing):
+		return python(keyError)
+	case choices.Is(frame.Array) && choices.Len() == 0:
+		return python(indexError)
+	}
+	first := choices.First()
+	if !first.Is(frame.Object) {
+		return python(typeError)
+	}
+	message := first.Get("message")
+	if message.Is(frame.Missing) {
+		return python(keyError)
+	}
+	content, f := said(message)
+	if f.bad() {
+		return f
+	}
+	s.text = append(s.text[:0], content...)
+	o.Latency = seconds(r.End.TNS) - o.Start()
+	o.TTFT = o.Latency
+	return s.usage(root.Get("usage"))
+}
