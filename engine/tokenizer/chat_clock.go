@@ -2,18 +2,11 @@ package tokenizer
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/nikolalohinski/gonja/v2/exec"
 )
-
-func sortedKeys(keys exec.ValuesList) exec.ValuesList {
-	keys = slices.Clone(keys)
-	slices.SortFunc(keys, func(a, b *exec.Value) int { return strings.Compare(a.String(), b.String()) })
-	return keys
-}
 
 // strftimeNow is the function strftime_now(format), for a fixed time; zero: the clock.
 func strftimeNow(now time.Time) func(*exec.VarArgs) (string, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -183,6 +184,12 @@ func (w *pythonJSON) dict(v *exec.Value, depth int) error {
 		item, _ := v.GetItem(keys[i].Interface())
 		return w.value(item, depth+1)
 	})
+}
+
+func sortedKeys(keys exec.ValuesList) exec.ValuesList {
+	keys = slices.Clone(keys)
+	slices.SortFunc(keys, func(a, b *exec.Value) int { return strings.Compare(a.String(), b.String()) })
+	return keys
 }
 
 func (w *pythonJSON) list(open, end byte, n, depth int, item func(int) error) error {

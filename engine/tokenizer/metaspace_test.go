@@ -42,15 +42,6 @@ func metaspaceFile(t *testing.T, decoder string) string {
 		}
 	}
 	add("a", "b", ".", "x")
-	tail := map[string]any{
-		"strip": []any{
-			map[string]any{"type": "Replace", "pattern": map[string]any{"String": "\u2581"}, "content": " "},
-			map[string]any{"type": "ByteFallback"}, map[string]any{"type": "Fuse"},
-			map[string]any{"type": "Strip", "content": " ", "start": 1, "stop": 0},
-		},
-		"never": []any{map[string]any{"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "never", "split": false}},
-		"first": []any{map[string]any{"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first", "split": false}},
-	}
 	special := func(id int, s string) map[string]any {
 		return map[string]any{"id": id, "content": s, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true}
 	}
@@ -62,7 +53,7 @@ func metaspaceFile(t *testing.T, decoder string) string {
 		"version": "1.0", "truncation": nil, "padding": nil, "pre_tokenizer": nil, "post_processor": nil,
 		"added_tokens": []any{special(0, "<unk>"), special(1, "<s>"), special(2, "</s>")},
 		"normalizer":   normalizer,
-		"decoder":      map[string]any{"type": "Sequence", "decoders": tail[decoder]},
+		"decoder":      map[string]any{"type": "Sequence", "decoders": decoders(decoder)},
 		"model": map[string]any{
 			"type": "BPE", "dropout": nil, "unk_token": "<unk>", "continuing_subword_prefix": nil, "end_of_word_suffix": nil,
 			"fuse_unk": true, "byte_fallback": true, "ignore_merges": false, "vocab": vocab, "merges": merges,
@@ -77,6 +68,17 @@ func metaspaceFile(t *testing.T, decoder string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+func decoders(name string) []any {
+	if name != "strip" {
+		return []any{map[string]any{"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": name, "split": false}}
+	}
+	return []any{
+		map[string]any{"type": "Replace", "pattern": map[string]any{"String": "\u2581"}, "content": " "},
+		map[string]any{"type": "ByteFallback"}, map[string]any{"type": "Fuse"},
+		map[string]any{"type": "Strip", "content": " ", "start": 1, "stop": 0},
+	}
 }
 
 // TestP225_BlanksSurviveStreaming: for both kinds of tokenizer the pieces joined are the library's decode of all ids, and

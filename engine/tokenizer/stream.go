@@ -60,7 +60,7 @@ func (s *Stream) add(id int32) {
 	}
 	t := &s.v.tokens[id]
 	b := t.bytes
-	if !s.begun && s.v.first {
+	if !s.begun && s.v.first && strings.Contains(t.text, s.v.blank) {
 		b = strings.ReplaceAll(t.text, s.v.blank, "")
 	}
 	if s.begun && s.v.kind == kindJoined {

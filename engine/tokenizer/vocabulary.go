@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 )
 
 // maxID bounds the ids a file may name: the table of tokens is as long as the largest.
@@ -196,118 +194,4 @@ func modelVocab(raw json.RawMessage) (map[string]int64, error) {
 		words[text] = int64(id)
 	}
 	return words, nil
-}
-
-// decoderSpec is one decoder of tokenizer.json, or a sequence of them.
-type decoderSpec struct {
-	Type           string          `json:"type"`
-	Decoders       []decoderSpec   `json:"decoders"`
-	Pattern        json.RawMessage `json:"pattern"`
-	Content        string          `json:"content"`
-	Start          int             `json:"start"`
-	Stop           int             `json:"stop"`
-	Replacement    string          `json:"replacement"`
-	PrependScheme  string          `json:"prepend_scheme"`
-	AddPrefixSpace *bool           `json:"add_prefix_space"`
-}
-
-// chooseDecoder turns the decoder of the file into a rule from a token's text to its bytes, plus what depends on the
-// place of the token in the text.
-func (v *vocabulary) chooseDecoder(d *decoderSpec) (func(string) string, error) {
-	if d == nil {
-		v.kind = kindJoined
-		return func(s string) string { return s }, nil
-	}
-	steps := []decoderSpec{*d}
-	if d.Type == "Sequence" {
-		steps = d.Decoders
-	}
-	if len(steps) == 1 && steps[0].Type == "ByteLevel" {
-		v.kind = kindByteLevel
-		alphabet := byteAlphabet()
-		return func(s string) string { return fromByteLevel(s, alphabet) }, nil
-	}
-	v.kind = kindPieces
-	var replace []string
-	fallback, fused := false, false
-	for i, s := range steps {
-		switch s.Type {
-		case "Replace":
-			var p struct{ String string }
-			if json.Unmarshal(s.Pattern, &p) != nil || p.String == "" || fallback || fused {
-				return nil, fmt.Errorf("decoder %d (Replace): only a string pattern before ByteFallback: %w", i, errUnsupported)
-			}
-			replace = append(replace, p.String, s.Content)
-		case "Metaspace":
-			if fallback || fused {
-				return nil, fmt.Errorf("decoder %d (Metaspace) after ByteFallback or Fuse: %w", i, errUnsupported)
-			}
-			v.blank = metaspace
-			if s.Replacement != "" {
-				v.blank = s.Replacement
-			}
-			v.first = s.PrependScheme != "never" && (s.AddPrefixSpace == nil || *s.AddPrefixSpace)
-			replace = append(replace, v.blank, " ")
-		case "ByteFallback":
-			fallback = true
-		case "Fuse":
-			fused = true
-		case "Strip":
-			if !fused || s.Stop != 0 || s.Start < 0 || len([]rune(s.Content)) != 1 || v.strip != 0 {
-				return nil, fmt.Errorf("decoder %d (Strip): only at the start of the fused text: %w", i, errUnsupported)
-			}
-			v.strip, v.stripOf = s.Start, s.Content
-		default:
-			return nil, fmt.Errorf("decoder %d is %q: %w", i, s.Type, errUnsupported)
-		}
-	}
-	pairs := slices.Clone(replace)
-	return func(s string) string {
-		for i := 0; i < len(pairs); i += 2 {
-			s = strings.ReplaceAll(s, pairs[i], pairs[i+1])
-		}
-		if fallback {
-			if b, ok := byteToken(s); ok {
-				return string([]byte{b})
-			}
-		}
-		return s
-	}, nil
-}
-
-// byteToken reads "<0x0A>".
-func byteToken(s string) (byte, bool) {
-	if len(s) != 6 || !strings.HasPrefix(s, "<0x") || s[5] != '>' {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(s[3:5], 16, 8)
-	return byte(n), err == nil
-}
-
-// byteAlphabet is the table of byte-level BPE: the 188 printable Latin-1 characters stand for themselves, the other
-// bytes for U+0100 on, in order (Radford et al. 2019, bytes_to_unicode).
-func byteAlphabet() map[rune]byte {
-	alphabet, next := make(map[rune]byte, 256), rune(256)
-	for b := range rune(256) {
-		if b >= '!' && b <= '~' || b >= 0xA1 && b <= 0xAC || b >= 0xAE {
-			alphabet[b] = byte(b)
-			continue
-		}
-		alphabet[next] = byte(b)
-		next++
-	}
-	return alphabet
-}
-
-// fromByteLevel undoes the alphabet; a token with a character outside it stands for its own UTF-8.
-func fromByteLevel(s string, alphabet map[rune]byte) string {
-	out := make([]byte, 0, len(s))
-	for _, r := range s {
-		b, ok := alphabet[r]
-		if !ok {
-			return s
-		}
-		out = append(out, b)
-	}
-	return string(out)
 }
