@@ -43,7 +43,7 @@ func repoRoot(t *testing.T) string {
 // it may import. "everything" is the single entry "*".
 func importTable(doc string) map[string][]string {
 	table := map[string][]string{}
-	row := regexp.MustCompile(`^\| ([a-z0-9_/, ]+) \| (.+) \|$`)
+	row := regexp.MustCompile(`^\| ([a-z0-9_/, -]+) \| (.+) \|$`)
 	in := false
 	for line := range strings.SplitSeq(doc, "\n") {
 		if strings.HasPrefix(line, "## ") {
