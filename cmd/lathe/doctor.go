@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"lathe/bench"
 	"lathe/cuda/device"
+	"lathe/engine/native"
 )
 
 // doctorFacts is what doctor --format json prints. Unknown is null.
@@ -48,6 +50,7 @@ func newDoctorCommand(app *application) *cobra.Command {
 		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			d := examine(machine{os.DirFS("/")}, device.Open)
+			d.CPU.BackendPaths = backendPaths()
 			if format == "json" {
 				return printJSON(app.term.out, d)
 			}
@@ -57,6 +60,25 @@ func newDoctorCommand(app *application) *cobra.Command {
 	}
 	choiceVar(cmd.Flags(), &format, "format", "text", []string{"text", "json"}, "form of the result")
 	return cmd
+}
+
+// backendPaths asks the CPU backend which of its paths run here.
+func backendPaths() []string {
+	b, err := native.CPU()
+	if err != nil {
+		return nil
+	}
+	info, err := b.DeviceInfo(-1)
+	if err != nil {
+		return nil
+	}
+	var facts struct {
+		Paths []string `json:"paths"`
+	}
+	if json.Unmarshal(info, &facts) != nil {
+		return nil
+	}
+	return facts.Paths
 }
 
 // examine gathers the facts and judges them.

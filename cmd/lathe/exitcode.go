@@ -42,11 +42,6 @@ func usageError(hint, format string, args ...any) error {
 	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...), hint: hint}
 }
 
-// withHint adds a hint to an error of a library.
-func withHint(err error, hint string) error {
-	return &exitError{code: exitUsage, err: err, hint: hint}
-}
-
 // verdict ends the command with a code and no error: line.
 func verdict(code int) error {
 	if code == exitPass {

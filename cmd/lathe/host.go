@@ -60,7 +60,8 @@ type cpuFacts struct {
 	Turbo          *bool    `json:"turbo"`
 	Virtualised    *bool    `json:"virtualised"`
 	Features       []string `json:"features"`
-	Paths          []string `json:"paths"` // of the CPU backend, that this processor can run; best first
+	Paths          []string `json:"paths"`         // of the CPU backend, that this processor can run; best first
+	BackendPaths   []string `json:"backend_paths"` // of those, the ones that this build has; null: no native engine
 	QuotaCPUs      *float64 `json:"quota_cpus"`
 	LastLevelBytes *uint64  `json:"last_level_cache_bytes"`
 }

@@ -25,8 +25,8 @@ func interruptible(parent context.Context, stderr *os.File) (context.Context, fu
 		if !open {
 			return
 		}
-		cancel(interruptFrom(first))
 		_, _ = stderr.WriteString("warning: interrupted: finishing the record being written (a second signal quits at once)\n")
+		cancel(interruptFrom(first))
 		if second, open := <-signals; open {
 			os.Exit(interruptFrom(second).code)
 		}
