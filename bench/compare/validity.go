@@ -1,0 +1,334 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"lathe/bench"
+	"lathe/bench/stat"
+)
+
+// Effect is where a check moved the answer.
+type Effect string
+
+// A check confirms nothing: it lets a verdict stand, notes something beside it,
+// or moves it.
+const (
+	Passed           Effect = "ok"
+	Noted            Effect = "note"
+	MadeInconclusive Effect = "inconclusive"
+	MadeInvalid      Effect = "invalid"
+)
+
+// Vote is what one validity check said of a point.
+type Vote struct {
+	Check  string `json:"check"`
+	Effect Effect `json:"effect"`
+	Detail string `json:"detail"`
+}
+
+const (
+	modeShare  = 0.125 // of the slots, for a mode to be one and not an outlier
+	modeGap    = 0.01
+	modeWeight = 0.8 // of the variance
+	modeTags   = 0.8 // correlation of a mode with the clock that explains it
+)
+
+// modes are two levels between which slots switch within their epoch.
+type modes struct {
+	found     bool
+	explained bool // by the clock
+	gap       float64
+	share     float64 // of the upper mode
+}
+
+// twoModes looks for two levels among the slots, after the level of their epoch
+// and the difference of the variants are taken out of them.
+func twoModes(all []slot, device bool) modes {
+	type at struct{ r, clock float64 }
+	var rs []at
+	for lo := 0; lo < len(all); {
+		hi := lo
+		for hi < len(all) && all[hi].epoch == all[lo].epoch {
+			hi++
+		}
+		var center [2]float64
+		var known [2]bool
+		for v := range center {
+			var logs []float64
+			for i := lo; i < hi; i++ {
+				if all[i].b == (v == 1) {
+					logs = append(logs, all[i].of(device).log)
+				}
+			}
+			center[v], known[v] = stat.Median(stat.Sorted(logs))
+		}
+		for i := lo; i < hi && known[0] && known[1]; i++ {
+			v := 0
+			if all[i].b {
+				v = 1
+			}
+			rs = append(rs, at{all[i].of(device).log - center[v], all[i].clock})
+		}
+		lo = hi
+	}
+	slices.SortFunc(rs, func(a, b at) int {
+		if a.r < b.r {
+			return -1
+		}
+		return 1
+	})
+	xs, clocks := make([]float64, len(rs)), make([]float64, len(rs))
+	tagged := true
+	for i, r := range rs {
+		xs[i], clocks[i] = r.r, r.clock
+		tagged = tagged && r.clock > 0
+	}
+	m := split(xs)
+	if m.found && tagged {
+		m.explained = correlation(xs, clocks) <= -modeTags
+	}
+	return m
+}
+
+// split finds the two-cluster split of ascending values that explains most of
+// their variance.
+func split(xs []float64) modes {
+	n := len(xs)
+	var total, square float64
+	for _, x := range xs {
+		total += x
+		square += x * x
+	}
+	var m modes
+	if n < 8 {
+		return m
+	}
+	spread := square - total*total/float64(n)
+	best, at, left := 0.0, 0, 0.0
+	for k := 1; k < n; k++ {
+		left += xs[k-1]
+		right := total - left
+		between := left*left/float64(k) + right*right/float64(n-k) - total*total/float64(n)
+		if between > best {
+			best, at = between, k
+		}
+	}
+	if at == 0 || spread <= 0 {
+		return m
+	}
+	m.gap, m.share = xs[at]-xs[at-1], float64(n-at)/float64(n)
+	m.found = best > modeWeight*spread && m.gap > modeGap && min(m.share, 1-m.share) >= modeShare
+	return m
+}
+
+// correlation is Pearson's; 0 where one side does not vary.
+func correlation(x, y []float64) float64 {
+	mx, _ := stat.Mean(x)
+	my, _ := stat.Mean(y)
+	var xy, xx, yy float64
+	for i := range x {
+		xy += (x[i] - mx) * (y[i] - my)
+		xx += (x[i] - mx) * (x[i] - mx)
+		yy += (y[i] - my) * (y[i] - my)
+	}
+	if xx == 0 || yy == 0 {
+		return 0
+	}
+	return xy / math.Sqrt(xx*yy)
+}
+
+// vote is the bimodality check's.
+func (m modes) vote() Vote {
+	v := Vote{Check: "modes", Effect: Passed, Detail: "slots do not switch between two levels"}
+	if !m.found {
+		return v
+	}
+	v.Detail = fmt.Sprintf("slots switch between two levels %.1f %% apart, %.0f %% of them on the upper one", percent(m.gap), 100*m.share)
+	v.Effect = MadeInconclusive
+	if m.explained {
+		v.Effect = Noted
+		v.Detail += ": the SM clock explains it"
+	}
+	return v
+}
+
+// dependence reports the lag-1 autocorrelation of steps within slots and what a
+// slot's steps count for; it enters no verdict.
+func dependence(all []slot, device bool) Vote {
+	var lag, power float64
+	steps := 0
+	for i := range all {
+		s := all[i].of(device)
+		lag, power = lag+s.lag1, power+s.power
+		steps = max(steps, all[i].steps)
+	}
+	rho := 0.0
+	if power > 0 {
+		rho = lag / power
+	}
+	n := float64(steps)
+	effective := min(n, max(4, n*(1-rho)/(1+rho)))
+	return Vote{Check: "dependence", Effect: Noted,
+		Detail: fmt.Sprintf("lag-1 autocorrelation of steps within a slot %.2f: %d steps count as %.0f", rho, steps, effective)}
+}
+
+// Names of the Check records of a comparison.
+const (
+	CheckPlan   = "compare_plan"   // detail: the Plan
+	CheckFind   = "compare_check"  // detail: a Finding
+	CheckDevice = "compare_device" // detail: a DeviceState
+)
+
+// Finding is a numeric check of a variant, before or after it was timed, or
+// anything else that can spoil a point.
+type Finding struct {
+	Name   string          `json:"name"`
+	Point  int             `json:"point"` // -1: all points
+	Epoch  int             `json:"epoch"`
+	When   Moment          `json:"when"`
+	OK     bool            `json:"ok"`
+	Reason string          `json:"reason,omitempty"`
+	Detail json.RawMessage `json:"detail,omitempty"`
+}
+
+// Moment is before or after the timing of an epoch.
+type Moment string
+
+// Outputs are checked on both sides of the timing, the second time with inputs
+// that were not seen before.
+const (
+	Before Moment = "before"
+	After  Moment = "after"
+)
+
+// DeviceState is what must not change under a comparison. Unknown is nil.
+type DeviceState struct {
+	Epoch          int    `json:"epoch"`
+	When           Moment `json:"when"`
+	MemoryClockMHz *int   `json:"memory_clock_mhz"`
+	ECC            *bool  `json:"ecc"`
+	MIG            *bool  `json:"mig"`
+	OtherProcesses *int   `json:"other_processes"` // on the device, this one left out
+}
+
+// deviceVotes judges the states of a run. An unknown value agrees with any.
+func deviceVotes(states []DeviceState) []Vote {
+	if len(states) == 0 {
+		return nil
+	}
+	vote := Vote{Check: "device", Effect: Passed, Detail: fmt.Sprintf("memory clock, ECC, MIG and other processes read %d times: nothing changed", len(states))}
+	var memory *int
+	var ecc, mig *bool
+	for _, s := range states {
+		switch {
+		case differs(&ecc, s.ECC):
+			return []Vote{{"device", MadeInvalid, fmt.Sprintf("ECC was switched during the run (epoch %d)", s.Epoch)}}
+		case differs(&mig, s.MIG):
+			return []Vote{{"device", MadeInvalid, fmt.Sprintf("MIG was switched during the run (epoch %d)", s.Epoch)}}
+		case s.OtherProcesses != nil && *s.OtherProcesses > 0:
+			vote = Vote{"device", MadeInconclusive, fmt.Sprintf("%d other processes on the device (epoch %d)", *s.OtherProcesses, s.Epoch)}
+		case differs(&memory, s.MemoryClockMHz):
+			vote = Vote{"device", MadeInconclusive, fmt.Sprintf("the memory clock changed from %d to %d MHz (epoch %d)", *memory, *s.MemoryClockMHz, s.Epoch)}
+		}
+	}
+	return []Vote{vote}
+}
+
+// differs keeps the first known value and says whether another one is unlike it.
+func differs[T comparable](first **T, now *T) bool {
+	if now == nil {
+		return false
+	}
+	if *first == nil {
+		*first = now
+	}
+	return **first != *now
+}
+
+// findingVotes judges the findings of one point.
+func findingVotes(all []Finding, point int) []Vote {
+	passed := 0
+	var bad []Vote
+	for _, f := range all {
+		if f.Point != point && f.Point >= 0 {
+			continue
+		}
+		if f.OK {
+			passed++
+			continue
+		}
+		bad = append(bad, Vote{f.Name, MadeInvalid, fmt.Sprintf("%s the timing of epoch %d: %s", f.When, f.Epoch, f.Reason)})
+	}
+	if len(bad) > 0 || passed == 0 {
+		return bad
+	}
+	return []Vote{{"checks", Passed, fmt.Sprintf("%d checks before and after timing passed", passed)}}
+}
+
+// graphVote refuses to compare a captured graph with an eager step.
+func graphVote(all []slot) Vote {
+	var by [2]string
+	for i := range all {
+		v := 0
+		if all[i].b {
+			v = 1
+		}
+		switch by[v] {
+		case "", all[i].graph:
+			by[v] = all[i].graph
+		default:
+			by[v] = "mixed"
+		}
+	}
+	if by[0] != by[1] {
+		return Vote{"graph", MadeInvalid, fmt.Sprintf("A ran %s, B ran %s: two experiments", word(by[0]), word(by[1]))}
+	}
+	return Vote{"graph", Passed, "both variants ran " + word(by[0])}
+}
+
+func word(graph string) string {
+	if graph == "none" {
+		return "without graphs"
+	}
+	return graph
+}
+
+// floorVotes holds the medians against the roofline.
+func floorVotes(f *Floor, medians [2]*float64) []Vote {
+	if f == nil || f.NS <= 0 {
+		return nil
+	}
+	vote := Vote{"floor", Passed, fmt.Sprintf("both medians are above the floor of %.4g ms (%s)", f.NS/1e6, f.Source)}
+	for i, m := range medians {
+		name := [...]string{VariantA, VariantB}[i]
+		switch {
+		case m == nil:
+		case f.Binding && *m < f.NS:
+			return []Vote{{"floor", MadeInvalid, fmt.Sprintf("impossible: variant %s takes %.4g ms, the floor is %.4g ms (%s)", name, *m/1e6, f.NS/1e6, f.Source)}}
+		case !f.Binding && *m < measuredSlack*f.NS:
+			vote = Vote{"floor", Noted, fmt.Sprintf("variant %s takes %.4g ms, under %.4g ms at the roof (%s): caches, or less work than the model says", name, *m/1e6, f.NS/1e6, f.Source)}
+		}
+	}
+	return []Vote{vote}
+}
+
+// measuredSlack: a rate above 1.25 times the measured roof is doubtful.
+const measuredSlack = 0.8
+
+// lineVotes judges how the run closed the point.
+func lineVotes(line *bench.Point) []Vote {
+	if line == nil || line.Status == bench.StatusOK {
+		return nil
+	}
+	reason := string(line.Status)
+	if line.Reason != nil {
+		reason += ": " + *line.Reason
+	}
+	if line.Status == bench.StatusSkipped {
+		return []Vote{{"point", MadeInconclusive, reason}}
+	}
+	return []Vote{{"point", MadeInvalid, reason}}
+}
