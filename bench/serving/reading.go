@@ -47,6 +47,9 @@ func NewReading(sem Semantics, opt Options) (*Reading, error) {
 		return nil, err
 	}
 	sw, _ := SwitchesOf(opt.Version)
+	if sem.Wire == Responses && !sw.ResponsesBackend {
+		return nil, fmt.Errorf("semantics %s: not in version %s", sem, opt.Version)
+	}
 	return &Reading{sem: sem, opt: opt, sw: sw, open: map[string]*request{}, first: -1}, nil
 }
 

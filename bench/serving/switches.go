@@ -28,6 +28,8 @@ type Switches struct {
 	ChatZeroIsUnset bool // vllm_chat_ttft_unset: a TTFT of 0.0 is taken for none yet
 	QueueTime       bool // vllm_queue_time: latencies and queue times in every result
 	ServerMetrics   bool // vllm_server_metrics: "metrics" of a frame is kept
+	// ResponsesBackend says that there is openai-responses.
+	ResponsesBackend bool
 
 	// SGLang, reading.
 	ServerInputLen bool // sglang_input_len: the server's prompt_tokens replace a request's own
@@ -56,7 +58,7 @@ func switchTable() []struct {
 		ProbeShared: true, ProfileBody: true, PoolingEndsAtHeaders: true, ZeroIsUnlimited: true, WarmupUnbounded: true,
 	}
 	november := Switches{
-		ChatTokenFrame: true, ChatUsageFrame: true, QueueTime: true, ServerMetrics: true,
+		ChatTokenFrame: true, ChatUsageFrame: true, QueueTime: true, ServerMetrics: true, ResponsesBackend: true,
 		ServerInputLen: true, ObjectFirst: true, SGLangGoodput: true,
 		PoolingSequences: true, MultiTurnAsksUsage: true, RustClient: true,
 	}
