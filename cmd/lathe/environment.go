@@ -1,5 +1,10 @@
 package main
 
+import (
+	"os"
+	"path/filepath"
+)
+
 // The environment variables that Lathe reads; there are no others, and every one that mattered
 // stands in the raw file. NO_COLOR is obeyed without being read: nothing is coloured.
 const (
@@ -14,4 +19,16 @@ func (app *application) defaultBackend() string {
 		return b
 	}
 	return "cpu"
+}
+
+// cacheDir is where what was fetched is kept between runs.
+func (app *application) cacheDir() (string, error) {
+	if dir := app.env(envCache); dir != "" {
+		return dir, nil
+	}
+	user, err := os.UserCacheDir()
+	if err != nil {
+		return "", usageError(envCache+" names one", "find the cache directory: %w", err)
+	}
+	return filepath.Join(user, "lathe"), nil
 }

@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
 
 	"lathe/engine/llama"
+	"lathe/third_party/smollm2"
 )
 
 // modelFacts is what model info --format json prints: the shape, and what a decode step of this
@@ -131,7 +131,26 @@ func scaling(c llama.Config) string {
 	return fmt.Sprintf(", scaling %s by %g", c.RopeScaling.Type, c.RopeScaling.Factor)
 }
 
-// runModelFetch does model fetch.
+// runModelFetch does model fetch: the directory is the last line on stdout.
 func runModelFetch(ctx context.Context, app *application, o modelFetchOptions) error {
-	return errors.New("not wired yet")
+	cache, err := app.cacheDir()
+	if err != nil {
+		return err
+	}
+	if app.dryRun {
+		dir, complete := smollm2.Dir(cache)
+		state := "93 MB to download, 272 MB to keep"
+		if complete {
+			state = "there already"
+		}
+		app.term.say("%s: %s", o.Name, state)
+		_, err = fmt.Fprintln(app.term.out, dir)
+		return err
+	}
+	dir, err := smollm2.Fetch(ctx, cache, func(line string) { app.term.say("%s", line) })
+	if err != nil {
+		return usageError("a package index must be reachable by python3 -m pip; "+envCache+" names another cache", "%w", err)
+	}
+	_, err = fmt.Fprintln(app.term.out, dir)
+	return err
 }
