@@ -30,7 +30,7 @@ type estimate struct {
 // signFlipMost is how many epochs are still enumerated: 2^16 arrangements.
 const signFlipMost = 16
 
-// newEstimate needs two epochs or more.
+// newEstimate needs two epochs or more. threshold is a log ratio.
 func newEstimate(epochs []float64, alpha, threshold float64) (estimate, bool) {
 	mean, ok := stat.Mean(epochs)
 	sd, ok2 := stat.SampleStd(epochs)
@@ -38,21 +38,28 @@ func newEstimate(epochs []float64, alpha, threshold float64) (estimate, bool) {
 		return estimate{}, false
 	}
 	n := len(epochs)
-	e := estimate{epochs: epochs, mean: mean, sd: sd, threshold: threshold}
-	e.se = sd / math.Sqrt(float64(n))
-	dist := studentsT(n - 1)
-	e.t = dist.Quantile(1 - alpha/2)
-	e.lo, e.hi = mean-e.t*e.se, mean+e.t*e.se
-	wide := dist.Quantile(1 - alpha)
-	e.tostLo, e.tostHi = mean-wide*e.se, mean+wide*e.se
-	e.p = tTest(mean, e.se, dist)
+	e := fromT(mean, sd/math.Sqrt(float64(n)), float64(n-1), alpha, threshold)
+	e.epochs, e.sd = epochs, sd
 	e.signFlip = signFlip(epochs)
 	e.shift = hodgesLehmann(epochs)
-	e.detectable = detectable(sd, n, alpha, threshold)
 	return e, true
 }
 
-func studentsT(df int) distuv.StudentsT { return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(df)} }
+// fromT is a change whose error over se follows Student's t with df degrees of
+// freedom.
+func fromT(mean, se, df, alpha, threshold float64) estimate {
+	e := estimate{mean: mean, se: se, threshold: threshold, signFlip: -1}
+	dist := studentsT(df)
+	e.t = dist.Quantile(1 - alpha/2)
+	e.lo, e.hi = mean-e.t*se, mean+e.t*se
+	wide := dist.Quantile(1 - alpha)
+	e.tostLo, e.tostHi = mean-wide*se, mean+wide*se
+	e.p = tTest(mean, se, dist)
+	e.detectable = detectable(se, df, alpha, threshold)
+	return e
+}
+
+func studentsT(df float64) distuv.StudentsT { return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df} }
 
 // tTest is the two-sided p of a mean of 0. Epochs that are all alike leave no
 // doubt, one way or the other.
@@ -66,12 +73,11 @@ func tTest(mean, se float64, dist distuv.StudentsT) float64 {
 	return min(1, 2*dist.CDF(-math.Abs(mean/se)))
 }
 
-// detectable is the smallest true change, as a log ratio, that n epochs of this
-// spread call with probability 0.8. Both conditions of the verdict must hold: the
+// detectable is the smallest true change, as a log ratio, that a standard error
+// of se calls with probability 0.8. Both conditions of the verdict must hold: the
 // interval leaves 0 out, and the estimate reaches the threshold.
-func detectable(sd float64, n int, alpha, threshold float64) float64 {
-	dist := studentsT(n - 1)
-	se := sd / math.Sqrt(float64(n))
+func detectable(se, df, alpha, threshold float64) float64 {
+	dist := studentsT(df)
 	power := dist.Quantile(0.8)
 	return max((dist.Quantile(1-alpha/2)+power)*se, threshold+power*se)
 }

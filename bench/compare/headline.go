@@ -194,7 +194,7 @@ func (p Plan) tellHeadline(h *headline, js []judgement, slower []int) {
 	}
 	if h.ok {
 		n := fmt.Sprintf("mean of %d points, %d epochs, %d blocks, %d steps", used, h.epochs, h.blocks, h.steps)
-		h.reasons = append(h.reasons, describe(h.verdict, h.est, n, h.open))
+		h.reasons = append(h.reasons, describe(h.verdict, h.est, n, outlook(h.est, h.open)))
 	}
 	if len(slower) > 0 && h.verdict != Slower {
 		var at []string

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"lathe/bench"
 )
@@ -209,11 +210,20 @@ func (p Plan) statement(j *judgement) string {
 	}
 	blocks, steps := j.counts()
 	n := fmt.Sprintf("%d epochs, %d blocks, %d steps", len(j.values), blocks, steps)
-	return describe(j.verdict, j.est, n, j.open || p.epochsDone(j.blocks) < p.Looks[0])
+	return describe(j.verdict, j.est, n, outlook(j.est, j.open))
 }
 
-// describe words a verdict over an estimate.
-func describe(v Verdict, e estimate, n string, early bool) string {
+// outlook is what an undecided look leads to.
+func outlook(e estimate, open bool) string {
+	if open {
+		return "the run ended before its last look"
+	}
+	return fmt.Sprintf("about %d epochs would decide", enough(e))
+}
+
+// describe words a verdict over an estimate; outlook stands behind one that
+// decided nothing.
+func describe(v Verdict, e estimate, n, outlook string) string {
 	change := fmt.Sprintf("%s [%s, %s]", signed(percent(e.mean)), signed(percent(e.lo)), signed(percent(e.hi)))
 	limit := trim(percent(e.threshold)) + " %"
 	switch v {
@@ -228,11 +238,7 @@ func describe(v Verdict, e estimate, n string, early bool) string {
 	case Invalid:
 		return fmt.Sprintf("measured all the same: %s; %s", change, n)
 	}
-	text := fmt.Sprintf("%s, threshold %s; %s", change, limit, n)
-	if early {
-		return text + ": the run ended before a look could decide"
-	}
-	return text + fmt.Sprintf("; about %d epochs would decide", enough(e))
+	return strings.TrimSuffix(fmt.Sprintf("%s, threshold %s; %s; %s", change, limit, n, outlook), "; ")
 }
 
 // trim prints a percentage with three significant digits and no zeros behind.

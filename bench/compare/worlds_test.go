@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"hash/fnv"
 	"math"
 	"math/rand/v2"
 
@@ -48,20 +49,21 @@ func worlds() []world {
 // session is a run in a world.
 type session struct {
 	world
-	rng       *rand.Rand
-	effect    float64 // ln of B's time over A's
-	steps     int     // so far
-	total     float64 // steps that the drift is spread over
-	wander    float64
-	isSlow    bool
-	left      float64 // steps until the clock changes
-	shared    float64
-	variant   [2]float64
-	perBlocks int
+	rng     *rand.Rand
+	effect  float64 // ln of B's time over A's
+	steps   int     // so far
+	total   float64 // steps that the drift is spread over
+	wander  float64
+	isSlow  bool
+	left    float64 // steps until the clock changes
+	shared  float64
+	variant [2]float64
 }
 
 func newSession(w world, seed uint64, effect float64, p Plan) *session {
-	s := &session{world: w, rng: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), effect: math.Log1p(effect)}
+	name := fnv.New64a() // worlds of one seed are independent
+	name.Write([]byte(w.name))
+	s := &session{world: w, rng: rand.New(rand.NewPCG(seed, name.Sum64())), effect: math.Log1p(effect)}
 	s.total = float64(6 * p.Blocks * 4 * (p.Warmup + p.Steps))
 	s.wander = w.ar * s.rng.NormFloat64()
 	if w.clock > 0 {
