@@ -217,8 +217,9 @@ typedef struct lathe_backend {
      * page_table[s*page_stride + p]; position t lies in page t/page_size at slot
      * t%page_size. The row's K and V are written before they are read.
      * want_rows[n_want]: ascending rows whose logits and next token are wanted.
-     * token -1 takes the token that the previous step chose for that sequence
-     * (its last wanted row), so that a loop need not wait for the host.
+     * token -1, on the first row of its sequence, takes the token that the last
+     * step that wanted a row of that sequence chose for it (for the last such
+     * row), so that a loop need not wait for the host.
      * The work may be finished when this returns or later; errors of the work
      * may surface here or in wait. A step must be waited for before the next
      * submit unless the backend queues. */
