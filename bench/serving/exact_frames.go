@@ -11,8 +11,12 @@ import (
 
 // exactFrames is one open request in the exact reading.
 type exactFrames struct {
-	doc    *frame.Doc // scratch, shared
-	lag    *lags
+	doc *frame.Doc // scratch, shared
+	lag *lags
+
+	onEvent func(frame.Event) bool // event, bound once
+	onText  func(frame.Value, bool)
+
 	events frame.Events
 	bare   frame.Objects
 	mode   bodyMode
@@ -44,7 +48,18 @@ const (
 	bareBody
 )
 
-func newExact(doc *frame.Doc, lag *lags) *exactFrames { return &exactFrames{doc: doc, lag: lag} }
+func newExact(doc *frame.Doc, lag *lags) *exactFrames {
+	x := &exactFrames{doc: doc, lag: lag}
+	x.onEvent, x.onText = x.event, x.say
+	return x
+}
+
+// once sets a stamp that has none yet.
+func once(to **int64, t int64) {
+	if *to == nil {
+		*to = &t
+	}
+}
 
 // read takes one read; its stamp is the kernel's where there is one.
 func (x *exactFrames) read(r bench.Read) {
@@ -54,7 +69,7 @@ func (x *exactFrames) read(r bench.Read) {
 		x.lag.add(r.TNS - t)
 	}
 	if x.firstByte == nil && len(r.B64) > 0 {
-		x.firstByte = &t
+		once(&x.firstByte, t)
 	}
 	if x.mode == unknownBody {
 		if start := bytes.TrimLeft(r.B64, " \t\r\n"); len(start) > 0 {
@@ -65,9 +80,9 @@ func (x *exactFrames) read(r bench.Read) {
 	}
 	var err error
 	if x.mode == bareBody {
-		err = x.bare.Add(r.B64, t, x.event)
+		err = x.bare.Add(r.B64, t, x.onEvent)
 	} else {
-		err = x.events.Add(r.B64, t, x.event)
+		err = x.events.Add(r.B64, t, x.onEvent)
 	}
 	if err != nil {
 		x.problem(failure{"malformed_event", err.Error()})
@@ -84,13 +99,11 @@ func (x *exactFrames) problem(f failure) {
 func (x *exactFrames) event(e frame.Event) bool {
 	t := e.T
 	if x.firstEvent == nil {
-		x.firstEvent = &t
+		once(&x.firstEvent, t)
 	}
 	data := bytes.TrimSpace(e.Data)
 	if string(data) == "[DONE]" {
-		if x.done == nil {
-			x.done = &t
-		}
+		once(&x.done, t)
 		return true
 	}
 	if !utf8.Valid(data) || x.doc.Parse(data) != nil || !x.doc.Root().Is(frame.Object) {
@@ -98,7 +111,7 @@ func (x *exactFrames) event(e frame.Event) bool {
 		return true
 	}
 	x.objects++
-	p := readPayload(x.doc.Root(), x.say)
+	p := readPayload(x.doc.Root(), x.onText)
 	if p.failed || string(e.Type) == "error" {
 		if p.problem == "" {
 			p.problem = errorText(x.doc.Root())
@@ -167,7 +180,7 @@ func (x *exactFrames) take(p payload, t int64) {
 		return
 	}
 	if p.content && x.firstContent == nil {
-		x.firstContent = &t
+		once(&x.firstContent, t)
 	}
 	x.stamps = append(x.stamps, t)
 	if p.cumulated.Valid && len(x.cumulated) == len(x.stamps)-1 {

@@ -67,7 +67,7 @@ func (x *exactFrames) close(r *bench.Request, head []byte, opt Options) ExactReq
 	}
 	if r.End != nil {
 		if x.mode == eventBody {
-			x.events.End(r.End.TNS, x.event)
+			x.events.End(r.End.TNS, x.onEvent)
 		}
 		q.EndNS = since(&r.End.TNS)
 	}

@@ -3,6 +3,7 @@ package serving
 import (
 	"errors"
 	"io"
+	"sync"
 
 	"lathe/bench"
 )
@@ -22,32 +23,67 @@ func (c *Capture) DurationNS() int64 {
 	return c.End.DurationNS
 }
 
+// ahead is how many lines of a capture are held for a reading that is slower
+// than the file.
+const ahead = 16
+
 // Scan feeds a capture to the readings, once through, and returns the rest of
-// it. Their results are then to be taken.
+// it. Their results are then to be taken. Each reading runs beside the others.
 func Scan(r *bench.Reader, readings ...*Reading) (*Capture, error) {
+	feeds := make([]chan any, len(readings))
+	var all sync.WaitGroup
+	for i, g := range readings {
+		feed := make(chan any, ahead)
+		feeds[i] = feed
+		all.Go(func() {
+			for rec := range feed {
+				g.record(rec)
+			}
+		})
+	}
 	c := &Capture{}
+	err := c.scan(r, func(rec any) {
+		for _, feed := range feeds {
+			feed <- rec
+		}
+	})
+	for _, feed := range feeds {
+		close(feed)
+	}
+	all.Wait()
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (g *Reading) record(rec any) {
+	switch v := rec.(type) {
+	case *bench.Reads:
+		g.Reads(v)
+	case *bench.Request:
+		g.Request(v)
+	}
+}
+
+// scan reads the file to its end; feed takes what readings are made of.
+func (c *Capture) scan(r *bench.Reader, feed func(rec any)) error {
 	for {
 		rec, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			c.Warnings = append(c.Warnings, r.Warnings()...)
-			return c, nil
+			return nil
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		switch v := rec.(type) {
 		case *bench.Run:
 			c.Run = *v
 		case *bench.End:
 			c.End = v
-		case *bench.Reads:
-			for _, g := range readings {
-				g.Reads(v)
-			}
-		case *bench.Request:
-			for _, g := range readings {
-				g.Request(v)
-			}
+		case *bench.Reads, *bench.Request:
+			feed(v)
 		}
 	}
 }
