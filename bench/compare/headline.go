@@ -58,13 +58,22 @@ func (p Plan) confirm(js []judgement) (slower []int) {
 func (p Plan) headlineOf(js []judgement) headline {
 	var h headline
 	var in []*judgement
+	missing := false // a point that was to be measured has no estimate
 	for i := range js {
-		if js[i].ok && js[i].verdict != Invalid {
+		switch {
+		case js[i].ok && js[i].verdict != Invalid:
 			in = append(in, &js[i])
+		case !js[i].skipped && js[i].verdict != Invalid:
+			missing = true
 		}
 	}
 	if len(in) == 0 {
 		h.verdict = Inconclusive
+		return h
+	}
+	if missing {
+		p.estimateHeadline(&h, in, math.MaxInt)
+		h.verdict, h.open = Inconclusive, true
 		return h
 	}
 	done := math.MaxInt

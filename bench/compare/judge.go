@@ -25,6 +25,7 @@ type judgement struct {
 	known   bool // the floor is a stored calibration
 	verdict Verdict
 	open    bool // undecided with looks left
+	skipped bool // was not to be measured after all
 	votes   []Vote
 	reasons []string
 }
@@ -46,6 +47,7 @@ func (p Plan) judgePoint(pt Point, ev evidence) judgement {
 	}
 	j.votes = append(j.votes, findingVotes(ev.findings, pt.ID)...)
 	j.votes = append(j.votes, lineVotes(ev.line)...)
+	j.skipped = ev.line != nil && ev.line.Status == bench.StatusSkipped
 	j.votes = append(j.votes, deviceVotes(ev.devices)...)
 	if len(ev.slots) > 0 {
 		j.votes = append(j.votes, graphVote(ev.slots))
@@ -192,7 +194,11 @@ func (p Plan) blockVotes(j *judgement) {
 }
 
 func (j *judgement) allThrottled() bool {
-	return len(j.blocks) > 0 && !slices.ContainsFunc(j.blocks, func(b block) bool { return b.fault != throttled && b.fault != incomplete })
+	all := slices.ContainsFunc(j.blocks, func(b block) bool { return b.fault == throttled })
+	for i := range j.blocks {
+		all = all && (j.blocks[i].fault == throttled || j.blocks[i].fault == incomplete)
+	}
+	return all
 }
 
 // counts are blocks and steps of the estimate.

@@ -283,6 +283,9 @@ func graphVote(all []slot) Vote {
 			by[v] = "mixed"
 		}
 	}
+	if by[0] == "" || by[1] == "" { // cut before both were measured
+		return Vote{"graph", Noted, "one variant was not measured"}
+	}
 	if by[0] != by[1] {
 		return Vote{"graph", MadeInvalid, fmt.Sprintf("A ran %s, B ran %s: two experiments", word(by[0]), word(by[1]))}
 	}
