@@ -16,17 +16,14 @@ type ExactStats struct {
 	Percentiles                 []Quantile
 }
 
-// exactStats scales each sample first.
-func exactStats(xs []float64, percentiles []float64) *ExactStats {
-	if len(xs) == 0 {
+func exactStats(xs stat.Stream, percentiles []float64) *ExactStats {
+	d, ok := stat.Describe(xs, percentiles...)
+	if !ok {
 		return nil
 	}
-	value := func(x float64, _ bool) float64 { return x }
-	s := &ExactStats{N: len(xs), Mean: value(stat.Mean(xs)), Std: value(stat.Std(xs))}
-	sorted := stat.Sorted(xs)
-	s.Median, s.Min, s.Max = value(stat.Median(sorted)), sorted[0], sorted[len(sorted)-1]
-	for _, p := range percentiles {
-		s.Percentiles = append(s.Percentiles, Quantile{p, value(stat.Percentile(sorted, p))})
+	s := &ExactStats{N: d.N, Mean: d.Mean, Median: d.Median, Std: d.Std, Min: d.Min, Max: d.Max}
+	for i, p := range percentiles {
+		s.Percentiles = append(s.Percentiles, Quantile{p, d.Percentiles[i]})
 	}
 	return s
 }
@@ -71,7 +68,7 @@ const nsPerMS = 1e6
 // exactSamples is what exactMetrics collects.
 type exactSamples struct {
 	queue, headers, byteAt, ttft, ttftSched, content, e2el, e2elSched []float64
-	gaps, itl, tpot, decode, e2e                                      []float64
+	tpot, decode, e2e                                                 []float64
 	span, tokens, frames, counted                                     int64
 	perToken                                                          bool
 	edges                                                             []edge
@@ -135,10 +132,6 @@ func (s *exactSamples) add(q *ExactRequest, slos []SLO) {
 	ms(&s.content, q.FirstContentNS, 0)
 	ms(&s.e2el, q.LastNS, 0)
 	ms(&s.e2elSched, q.LastNS, q.QueueNS)
-	for i, gap := range q.Gaps {
-		s.gaps = append(s.gaps, float64(gap)/nsPerMS)
-		s.itl = q.split(s.itl, i)
-	}
 	if q.Frames > 0 {
 		s.perToken = s.perToken && q.FrameTokens != nil
 		s.frames += int64(q.Frames)
@@ -165,24 +158,6 @@ func (s *exactSamples) add(q *ExactRequest, slos []SLO) {
 	if q.meets(slos) {
 		s.good++
 	}
-}
-
-// split appends gap i a token of the frame behind it, so that a gap's samples
-// add up to it. A frame without new tokens passes its gap on to the next one.
-func (q *ExactRequest) split(to []float64, i int) []float64 {
-	if q.FrameTokens == nil || q.FrameTokens[i+1] <= 0 {
-		return to
-	}
-	gap := q.Gaps[i]
-	for k := i; k > 0 && q.FrameTokens[k] <= 0; k-- {
-		gap += q.Gaps[k-1]
-	}
-	tokens := min(q.FrameTokens[i+1], maxGrowth)
-	each := float64(gap) / float64(tokens) / nsPerMS
-	for range tokens {
-		to = append(to, each)
-	}
-	return to
 }
 
 // meets says whether every objective is met; one that the request does not
@@ -213,11 +188,13 @@ func (s *exactSamples) into(m *ExactMetrics, r *Result, opt Options, goodput boo
 	if goodput {
 		m.RequestGoodput = rate(int64(s.good))
 	}
-	stats := func(xs []float64) *ExactStats { return exactStats(xs, opt.Percentiles) }
+	stats := func(xs []float64) *ExactStats { return exactStats(one(xs), opt.Percentiles) }
 	m.Queue, m.Headers, m.FirstByte = stats(s.queue), stats(s.headers), stats(s.byteAt)
 	m.TTFT, m.TTFTFromSchedule, m.FirstContent = stats(s.ttft), stats(s.ttftSched), stats(s.content)
 	m.E2EL, m.E2ELFromSchedule = stats(s.e2el), stats(s.e2elSched)
-	m.FrameGap, m.ITL, m.TPOT = stats(s.gaps), stats(s.itl), stats(s.tpot)
+	m.FrameGap = exactStats(newGaps(r.Exact, false), opt.Percentiles)
+	m.ITL = exactStats(newGaps(r.Exact, true), opt.Percentiles)
+	m.TPOT = stats(s.tpot)
 	m.DecodeRate, m.E2ERate = stats(s.decode), stats(s.e2e)
 	if s.tokens > 0 {
 		x := float64(s.span) / float64(s.tokens) / nsPerMS

@@ -279,7 +279,7 @@ func (s *sglangFrames) length(r *bench.Request) Count {
 	return counted(r.RequestedOutputLen)
 }
 
-// maxGrowth is how many samples one frame may stand for; more is a server's
+// maxGrowth is how many samples one request may stand for; more is a server's
 // mistake, which would fill the memory here as there.
 const maxGrowth = 1 << 24
 
@@ -308,7 +308,7 @@ func (s *sglangFrames) clock(o *Outcome) failure {
 			if grown == 0 {
 				continue
 			}
-			if grown > maxGrowth {
+			if grown > maxGrowth-int64(len(o.ITL)) {
 				return failure{memoryError, "completion_tokens grew beyond what a list can hold"}
 			}
 			each := (t - last) / float64(grown)

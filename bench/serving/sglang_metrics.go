@@ -119,12 +119,12 @@ func (p *sglangPool) finish(r *Result, opt Options, duration float64) {
 		m.TotalOutputRetokenized = Count{p.retokens, true}
 		m.OutputThroughputRetokenized, m.TotalThroughputRetokenized = &output, &total
 	}
-	itl := p.retokenised
+	itl := one(p.retokenised)
 	if !p.split {
-		itl = flatten(r.Requests)
+		itl = pool(r.Requests)
 	}
 	all := sglangPercentiles()
-	m.TTFT, m.TPOT, m.ITL, m.E2E = statsOf(p.ttfts, all), statsOf(p.tpots, all), statsOf(itl, all), statsOf(p.e2e, all)
+	m.TTFT, m.TPOT, m.ITL, m.E2E = statsOf(one(p.ttfts), all), statsOf(one(p.tpots), all), statsOf(itl, all), statsOf(one(p.e2e), all)
 	m.Concurrency = stat.Sum(p.e2e) / duration
 	m.MaxOutputTokensPerS, m.MaxConcurrentRequests = peaks(r.Requests)
 	if opt.AcceptLength > 0 {

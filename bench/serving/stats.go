@@ -18,23 +18,22 @@ type Stats struct {
 }
 
 // statsOf reads xs in their order (the last bits of a mean depend on it).
-func statsOf(xs []float64, percentiles []float64) Stats {
+func statsOf(xs stat.Stream, percentiles []float64) Stats {
 	s := Stats{Percentiles: make([]Quantile, len(percentiles))}
+	d, ok := stat.Describe(xs, percentiles...)
 	for i, p := range percentiles {
-		s.Percentiles[i].P = p
+		if s.Percentiles[i].P = p; ok {
+			s.Percentiles[i].Value = d.Percentiles[i] * 1000
+		}
 	}
-	if len(xs) == 0 {
-		return s
-	}
-	ms := func(x float64, _ bool) float64 { return x * 1000 }
-	s.Mean, s.Std = ms(stat.Mean(xs)), ms(stat.Std(xs))
-	sorted := stat.Sorted(xs)
-	s.Median, s.Max = ms(stat.Median(sorted)), sorted[len(sorted)-1]*1000
-	for i, p := range percentiles {
-		s.Percentiles[i].Value = ms(stat.Percentile(sorted, p))
+	if ok {
+		s.Mean, s.Median, s.Std, s.Max = d.Mean*1000, d.Median*1000, d.Std*1000, d.Max*1000
 	}
 	return s
 }
+
+// one is a Stream of a list.
+func one(xs []float64) stat.Stream { return stat.NewParts(xs) }
 
 // At is the value of percentile p; ok is false where it was not asked for.
 func (s Stats) At(p float64) (float64, bool) {
@@ -144,19 +143,13 @@ func sweep(edges []edge) int {
 	return most
 }
 
-// flatten joins the gaps of the successful requests in their order.
-func flatten(outcomes []Outcome) []float64 {
-	n := 0
+// pool is the gaps of the successful requests in their order.
+func pool(outcomes []Outcome) stat.Stream {
+	var parts [][]float64
 	for i := range outcomes {
 		if outcomes[i].Success {
-			n += len(outcomes[i].ITL)
+			parts = append(parts, outcomes[i].ITL)
 		}
 	}
-	pool := make([]float64, 0, n)
-	for i := range outcomes {
-		if outcomes[i].Success {
-			pool = append(pool, outcomes[i].ITL...)
-		}
-	}
-	return pool
+	return stat.NewParts(parts...)
 }

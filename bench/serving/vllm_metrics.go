@@ -61,9 +61,9 @@ func vllmMetrics(r *Result, opt Options, sw Switches) {
 	}
 	m.OutputThroughput = float64(m.TotalOutput) / duration
 	m.TotalTokenThroughput = float64(m.TotalInput+m.TotalOutput) / duration
-	m.TTFT, m.TPOT = statsOf(ttfts, opt.Percentiles), statsOf(tpots, opt.Percentiles)
-	m.E2EL, m.ITL = statsOf(e2els, opt.Percentiles), statsOf(flatten(r.Requests), opt.Percentiles)
-	m.QueueTime, m.E2ELWithQueue = statsOf(queue, opt.Percentiles), statsOf(both, opt.Percentiles)
+	m.TTFT, m.TPOT = statsOf(one(ttfts), opt.Percentiles), statsOf(one(tpots), opt.Percentiles)
+	m.E2EL, m.ITL = statsOf(one(e2els), opt.Percentiles), statsOf(pool(r.Requests), opt.Percentiles)
+	m.QueueTime, m.E2ELWithQueue = statsOf(one(queue), opt.Percentiles), statsOf(one(both), opt.Percentiles)
 	m.MaxOutputTokensPerS, m.MaxConcurrentRequests = peaks(r.Requests)
 	r.VLLM, r.OutputLens = m, lens
 }
