@@ -19,6 +19,7 @@ const (
 	clockSpread = 0.01 // of a block's slots
 	trendLimit  = 0.01 // of a slot's median
 	trendSigmas = 4    // standard errors that a trend must exceed too
+	trendSteps  = 8    // fewer steps do not know their noise well enough
 )
 
 // fault is why a block does not count.
@@ -194,6 +195,9 @@ func (p Plan) conditions(pt Point, b *block, device bool) fault {
 // The standard error of a least-squares slope over n equally spaced points is
 // sqrt(12/n)*noise over their span; Theil-Sen's is 5 % above it.
 func trends(pt Point, s *series) bool {
+	if s.span < trendSteps {
+		return false
+	}
 	growth := min(max(s.slope, 0), s.median/float64(pt.ContextLen))
 	switch {
 	case pt.Phase == bench.Prefill:

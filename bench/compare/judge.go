@@ -84,7 +84,7 @@ func (p Plan) look(j *judgement) {
 		if !p.estimateAt(j, at, nil) || len(j.values) < min(minEpochs, at) {
 			continue
 		}
-		m := twoModes(soundSlots(j.blocks, at), j.device)
+		m := twoModes(soundSlots(j.blocks, at), j.device, j.est.mean)
 		j.verdict = decide(j.est, p.Strict)
 		if at == last && disagree(j.verdict, j.est, p.Alpha) {
 			j.votes = append(j.votes, Vote{"sign flip", MadeInconclusive,

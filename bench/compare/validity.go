@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 
 	"lathe/bench"
 	"lathe/bench/stat"
@@ -30,13 +29,14 @@ type Vote struct {
 }
 
 const (
-	modeShare  = 0.125 // of the slots, for a mode to be one and not an outlier
+	modeEpochs = 3     // one epoch of so many must have two levels
+	modeShare  = 0.125 // of the slots, for a level to be one and not an outlier
 	modeGap    = 0.01
 	modeWeight = 0.8 // of the variance
 	modeTags   = 0.8 // correlation of a mode with the clock that explains it
 )
 
-// modes are two levels between which slots switch within their epoch.
+// modes are two levels between which slots switch within their epochs.
 type modes struct {
 	found     bool
 	explained bool // by the clock
@@ -44,52 +44,47 @@ type modes struct {
 	share     float64 // of the upper mode
 }
 
-// twoModes looks for two levels among the slots, after the level of their epoch
-// and the difference of the variants are taken out of them.
-func twoModes(all []slot, device bool) modes {
-	type at struct{ r, clock float64 }
-	var rs []at
+// twoModes looks for epochs whose slots lie on two levels, once the change
+// between the variants is taken out of them: two epochs at least, and a third of
+// all. A level of a whole epoch is no mode: it cancels.
+func twoModes(all []slot, device bool, change float64) modes {
+	var out modes
+	epochs, bimodal, tagged := 0, 0, 0
 	for lo := 0; lo < len(all); {
 		hi := lo
 		for hi < len(all) && all[hi].epoch == all[lo].epoch {
 			hi++
 		}
-		var center [2]float64
-		var known [2]bool
-		for v := range center {
-			var logs []float64
-			for i := lo; i < hi; i++ {
-				if all[i].b == (v == 1) {
-					logs = append(logs, all[i].of(device).log)
-				}
-			}
-			center[v], known[v] = stat.Median(stat.Sorted(logs))
+		m := epochModes(all[lo:hi], device, change)
+		epochs++
+		if m.found {
+			bimodal++
+			out.gap, out.share = max(out.gap, m.gap), out.share+m.share
 		}
-		for i := lo; i < hi && known[0] && known[1]; i++ {
-			v := 0
-			if all[i].b {
-				v = 1
-			}
-			rs = append(rs, at{all[i].of(device).log - center[v], all[i].clock})
+		if m.explained {
+			tagged++
 		}
 		lo = hi
 	}
-	slices.SortFunc(rs, func(a, b at) int {
-		if a.r < b.r {
-			return -1
-		}
-		return 1
-	})
-	xs, clocks := make([]float64, len(rs)), make([]float64, len(rs))
+	out.found = bimodal >= 2 && modeEpochs*bimodal >= epochs
+	out.explained = out.found && tagged == bimodal
+	out.share /= max(1, float64(bimodal))
+	return out
+}
+
+// epochModes looks for two levels among the slots of one epoch.
+func epochModes(all []slot, device bool, change float64) modes {
+	logs, clocks := make([]float64, len(all)), make([]float64, len(all))
 	tagged := true
-	for i, r := range rs {
-		xs[i], clocks[i] = r.r, r.clock
-		tagged = tagged && r.clock > 0
+	for i := range all {
+		logs[i], clocks[i] = all[i].of(device).log, all[i].clock
+		if all[i].b {
+			logs[i] -= change
+		}
+		tagged = tagged && all[i].clock > 0
 	}
-	m := split(xs)
-	if m.found && tagged {
-		m.explained = correlation(xs, clocks) <= -modeTags
-	}
+	m := split(stat.Sorted(logs))
+	m.explained = m.found && tagged && correlation(logs, clocks) <= -modeTags
 	return m
 }
 
