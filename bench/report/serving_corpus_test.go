@@ -216,3 +216,12 @@ func read(t testing.TB, raw io.Reader, names []string, opt serving.Options) []*s
 	}
 	return results
 }
+
+func servingJSON(t testing.TB, results []*serving.Result) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := ServingJSON(&b, results); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}

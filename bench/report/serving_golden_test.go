@@ -80,7 +80,7 @@ func (c *corpus) check(t *testing.T, s *scenario, v serving.Version, capture []b
 	t.Helper()
 	expect := c.expect(s, v)
 	names := slices.Sorted(maps.Keys(expect))
-	got := tree(t, ServingJSON(read(t, bytes.NewReader(capture), names, s.options(v)))).(map[string]any)
+	got := tree(t, servingJSON(t, read(t, bytes.NewReader(capture), names, s.options(v)))).(map[string]any)
 	for _, name := range names {
 		if d := different(got[name], tree(t, expect[name]), name); d != "" {
 			t.Errorf("%s %s: %s", v, s.Name, d)

@@ -3,6 +3,8 @@ package report
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"io"
 
 	"lathe/bench/frame"
 	"lathe/bench/serving"
@@ -11,16 +13,20 @@ import (
 // longText is from how many characters on a text is told by its checksum only.
 const longText = 2000
 
-// ServingJSON is the JSON report of a capture: an object with a member a
-// semantics. Equal results give equal bytes.
-func ServingJSON(results []*serving.Result) []byte {
-	w := &pyJSON{}
+// ServingJSON writes the JSON report of a capture: an object with a member a
+// semantics. Equal results give equal bytes; they are written as they come.
+func ServingJSON(out io.Writer, results []*serving.Result) error {
+	w := &pyJSON{out: out}
 	w.object(func() {
 		for _, r := range results {
 			w.with(r.Semantics.String(), func() { servingResult(w, r) })
 		}
 	})
-	return append(w.b, '\n')
+	w.b = append(w.b, '\n')
+	if w.flush(); w.err != nil {
+		return fmt.Errorf("write report: %w", w.err)
+	}
+	return nil
 }
 
 func servingResult(w *pyJSON, r *serving.Result) {

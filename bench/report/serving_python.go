@@ -1,6 +1,7 @@
 package report
 
 import (
+	"io"
 	"math"
 	"strconv"
 	"unicode/utf8"
@@ -12,10 +13,25 @@ import (
 // ASCII only, floats as repr gives them, bare Infinity and NaN.
 type pyJSON struct {
 	b    []byte
-	open []bool // a container a level: something stands in it already
+	open []bool    // a container a level: something stands in it already
+	out  io.Writer // where to flush to as it grows; nil keeps all
+	err  error
+}
+
+// flushAt is how much is held before it is flushed.
+const flushAt = 64 << 10
+
+func (w *pyJSON) flush() {
+	if w.out != nil && w.err == nil {
+		_, w.err = w.out.Write(w.b)
+		w.b = w.b[:0]
+	}
 }
 
 func (w *pyJSON) sep() {
+	if len(w.b) >= flushAt {
+		w.flush()
+	}
 	if n := len(w.open); n > 0 {
 		if w.open[n-1] {
 			w.b = append(w.b, ", "...)

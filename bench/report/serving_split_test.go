@@ -119,7 +119,7 @@ func TestCorpusHoweverItIsWritten(t *testing.T) {
 		s := &c.scenarios[i]
 		v := serving.Versions()[i%2]
 		names := append(slices.Sorted(maps.Keys(c.expect(s, v))), "exact")
-		want := ServingJSON(read(t, bytes.NewReader(lines(t, s.records(t))), names, s.options(v)))
+		want := servingJSON(t, read(t, bytes.NewReader(lines(t, s.records(t))), names, s.options(v)))
 		form := forms[i%len(forms)]
 		path := filepath.Join(dir, "c.jsonl."+form)
 		if err := os.WriteFile(path, compressed(t, adorn(t, scatter(t, s, rng)), form), 0o600); err != nil {
@@ -142,7 +142,7 @@ func TestCorpusHoweverItIsWritten(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", s.Name, err)
 		}
-		if got := ServingJSON(results); !bytes.Equal(got, want) {
+		if got := servingJSON(t, results); !bytes.Equal(got, want) {
 			t.Errorf("%s %s: %s", v, s.Name, firstDifference(string(got), string(want)))
 		}
 	}
@@ -156,13 +156,13 @@ func TestP056_SameBytesAgain(t *testing.T) {
 		s := &c.scenarios[i]
 		names := append(slices.Sorted(maps.Keys(s.Expect)), "exact")
 		raw := lines(t, s.records(t))
-		one := ServingJSON(read(t, bytes.NewReader(raw), names, s.options(serving.August)))
-		two := ServingJSON(read(t, bytes.NewReader(raw), names, s.options(serving.August)))
+		one := servingJSON(t, read(t, bytes.NewReader(raw), names, s.options(serving.August)))
+		two := servingJSON(t, read(t, bytes.NewReader(raw), names, s.options(serving.August)))
 		if !bytes.Equal(one, two) {
 			t.Errorf("%s: two readings differ", s.Name)
 		}
 		for _, n := range names {
-			alone := tree(t, ServingJSON(read(t, bytes.NewReader(raw), []string{n}, s.options(serving.August)))).(map[string]any)
+			alone := tree(t, servingJSON(t, read(t, bytes.NewReader(raw), []string{n}, s.options(serving.August)))).(map[string]any)
 			if d := different(alone[n], tree(t, one).(map[string]any)[n], n); d != "" {
 				t.Errorf("%s alone: %s", s.Name, d)
 			}
@@ -176,7 +176,7 @@ func TestP128_StrictJSON(t *testing.T) {
 	for i := range c.scenarios {
 		s := &c.scenarios[i]
 		names := append(slices.Sorted(maps.Keys(s.Expect)), "exact")
-		if out := ServingJSON(read(t, bytes.NewReader(lines(t, s.records(t))), names, s.options(serving.November))); !json.Valid(out) {
+		if out := servingJSON(t, read(t, bytes.NewReader(lines(t, s.records(t))), names, s.options(serving.November))); !json.Valid(out) {
 			t.Errorf("%s: not JSON: %.200s", s.Name, out)
 		}
 	}

@@ -17,26 +17,18 @@ func (q *ExactRequest) count(x *exactFrames, opt Options) {
 	}
 }
 
-// rates fills gaps, tokens a frame and TPOT.
+// rates fills gaps, tokens a frame and TPOT; x is used up.
 func (q *ExactRequest) rates(x *exactFrames) {
 	n := len(x.stamps)
-	q.Gaps = make([]int64, 0, max(0, n-1))
-	for i := 1; i < n; i++ {
-		q.Gaps = append(q.Gaps, x.stamps[i]-x.stamps[i-1])
-	}
-	first := int64(1)
+	first, span := int64(1), int64(0)
 	if n > 0 && len(x.cumulated) == n && x.cumulated[0] > 0 {
-		q.FrameTokens = make([]int64, n)
-		last := int64(0)
-		for i, c := range x.cumulated {
-			q.FrameTokens[i], last = c-last, c
-		}
 		first, q.FirstFrameKnown = x.cumulated[0], true
+		q.FrameTokens = append([]int64{first}, steps(x.cumulated)...)
 	}
-	span := int64(0)
 	if n > 0 {
 		span = x.stamps[n-1] - x.stamps[0]
 	}
+	q.Gaps = steps(x.stamps)
 	if q.OutputSource == "frames" {
 		span, n = x.counted[1]-x.counted[0], n+x.empty
 		q.FirstFrameKnown = true // the unit is the frame
@@ -68,4 +60,16 @@ func (q *ExactRequest) doubts(x *exactFrames, opt Options) {
 	if q.Unterminated > 0 {
 		warn("the body ended inside an event, which is not counted")
 	}
+}
+
+// steps turns a series into what its members add to the ones before, in its own
+// memory.
+func steps(xs []int64) []int64 {
+	if len(xs) == 0 {
+		return []int64{}
+	}
+	for i := 1; i < len(xs); i++ {
+		xs[i-1] = xs[i] - xs[i-1]
+	}
+	return xs[:len(xs)-1]
 }
