@@ -39,4 +39,18 @@ type Request struct {
 	Reason             string      `json:"reason"`
 	Reads              []Read      `json:"reads"`
 	End                *RequestEnd `json:"end"`
+	ErrorClass         string      `json:"error_class,omitempty"` // of the client; absent where the answer ended well
+	Error              string      `json:"error,omitempty"`
+	Remote             string      `json:"remote,omitempty"` // address that the connection went to
+	Reused             *bool       `json:"reused,omitempty"` // whether the connection had carried a request before
+	Attempts           []Attempt   `json:"attempts,omitempty"`
+}
+
+// Attempt is an earlier try of a request that was repeated. SentNS of the
+// request is that of the first.
+type Attempt struct {
+	SentNS     int64  `json:"sent_ns"`
+	EndNS      int64  `json:"end_ns"`
+	Status     *int   `json:"status"`
+	ErrorClass string `json:"error_class"`
 }

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package load
+
+func newTransport(c *Client) (transport, error) { return newStreams(c), nil }
