@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"strconv"
 	"testing"
@@ -10,6 +11,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		childMain()
+	}
 	testscript.Main(m, map[string]func(){"lathe": main})
 }
 
@@ -41,3 +45,6 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
 }
+
+// childVariable makes this test binary the program itself, for tests that need a process.
+const childVariable = "LATHE_TEST_CHILD"
