@@ -63,7 +63,7 @@ func (app *application) correctnessTest(ctx context.Context, o oneBatchOptions, 
 	if err != nil {
 		return err
 	}
-	ref, err := loadInto(backend, engineOptions{Model: o.Engine.Model, LoadFormat: o.Engine.LoadFormat, Backend: "reference", Seed: o.Engine.Seed,
+	ref, err := loadInto(backend, engineOptions{Model: o.Engine.Model, LoadFormat: o.Engine.LoadFormat, IgnoreIndex: o.Engine.IgnoreIndex, Backend: "reference", Seed: o.Engine.Seed,
 		MemFractionStatic: o.Engine.MemFractionStatic, PageSize: o.Engine.PageSize, Threads: o.Engine.Threads}, l.source)
 	if err != nil {
 		return err

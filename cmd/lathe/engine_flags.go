@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"lathe/engine"
+	"lathe/engine/llama"
 )
 
 // engineOptions are the model and engine flags, the same in every command that runs a model. They
@@ -14,8 +17,9 @@ import (
 type engineOptions struct {
 	Model              string   `json:"model"`       // directory, preset:NAME or hub id
 	LoadFormat         string   `json:"load_format"` // auto | safetensors | dummy
-	Tokenizer          string   `json:"tokenizer"`   // "": beside the model
-	Backend            string   `json:"backend"`     // cpu | cuda | reference | path of a plug-in
+	IgnoreIndex        bool     `json:"ignore_index"`
+	Tokenizer          string   `json:"tokenizer"` // "": beside the model
+	Backend            string   `json:"backend"`   // cpu | cuda | reference | path of a plug-in
 	Kernels            []string `json:"kernels,omitempty"`
 	Device             string   `json:"device"` // "": the first
 	CPUISA             string   `json:"cpu_isa"`
@@ -47,6 +51,7 @@ func addEngineFlags(cmd *cobra.Command, o *engineOptions, defaultBackend string)
 	fs := cmd.Flags()
 	fs.StringVar(&o.Model, "model", "", "Hugging Face directory or preset:NAME (also --model-path)")
 	choiceVar(fs, &o.LoadFormat, "load-format", "auto", loadFormats, "where weights come from; dummy: config.json only, seeded")
+	fs.BoolVar(&o.IgnoreIndex, "ignore-index", false, "read every *.safetensors file of the directory, whatever its index says")
 	fs.StringVar(&o.Tokenizer, "tokenizer", "", "directory or tokenizer.json (default: beside the model)")
 	fs.StringVar(&o.Backend, "backend", defaultBackend, "cpu, cuda, reference, or the path of a plug-in")
 	wordsVar(fs, &o.Kernels, repeatFlag, "kernel", "OP=FILE: replace one operator (repeatable)")
@@ -59,7 +64,7 @@ func addEngineFlags(cmd *cobra.Command, o *engineOptions, defaultBackend string)
 	wholeVar(fs, &o.ProfileStartStep, "profile-start-step", -1, -1, "first decode step of the profiler window; -1: the middle of the output")
 	wholeVar(fs, &o.ProfileSteps, "profile-steps", 1, 1, "decode steps in the profiler window")
 	wholeVar(fs, &o.Threads, "threads", 0, 0, "threads of the CPU backend; 0: one a core")
-	wholeVar(fs, &o.PageSize, "page-size", 16, 1, "tokens a KV page")
+	wholeVar(fs, &o.PageSize, "page-size", engine.DefaultPageSize, 1, "tokens a KV page, a power of two up to 256")
 	fractionVar(fs, &o.MemFractionStatic, "mem-fraction-static", 0.9, "share of memory for weights and KV")
 	wholeVar(fs, &o.ChunkedPrefillSize, "chunked-prefill-size", 0, -1, "rows of a prefill submission; 0: the engine's choice, -1: prompts whole")
 	wholeVar(fs, &o.MaxModelLen, "max-model-len", 0, 0, "longest sequence in tokens; 0: the model's")
@@ -121,5 +126,9 @@ func (o *engineOptions) profileWindow(outputLen int) error {
 
 // presetNames are the models that need no file, as --model takes them.
 func presetNames() []string {
-	return []string{"preset:llama-3-8b", "preset:llama-3.2-1b", "preset:smollm2-135m", "preset:tiny"}
+	names := llama.Presets()
+	for i, n := range names {
+		names[i] = presetPrefix + n
+	}
+	return names
 }

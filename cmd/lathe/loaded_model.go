@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -44,7 +42,7 @@ func (app *application) loadModel(o engineOptions, m modelSource) (*loadedModel,
 
 func loadInto(backend *native.Backend, o engineOptions, m modelSource) (*loadedModel, error) {
 	start := time.Now()
-	src, err := m.open(o.LoadFormat, o.Seed)
+	src, err := m.open(o)
 	if err != nil {
 		return nil, usageError("", "load model: %w", err)
 	}
@@ -73,18 +71,12 @@ func openBackend(name string) (*native.Backend, error) {
 	case "reference":
 		b, err := native.Reference()
 		return b, coded(err)
-	case "cuda":
-		exe, err := os.Executable()
-		if err != nil {
-			return nil, usageError("--backend PATH names the plug-in", "backend cuda: where this executable lies is unknown: %w", err)
-		}
-		path := filepath.Join(filepath.Dir(exe), "liblathe_cuda.so")
-		if _, err := os.Stat(path); err != nil {
-			return nil, usageError("--backend cpu runs here; a CUDA plug-in is given as --backend PATH", "backend cuda: %s: no such plug-in", path)
-		}
-		name = path
 	}
-	b, err := native.Open(name)
+	path, err := pluginPath(name)
+	if err != nil {
+		return nil, usageError("cpu and reference are built in; a plug-in is given as --backend PATH", "%w", err)
+	}
+	b, err := native.Open(path)
 	if err != nil {
 		return nil, usageError("cpu and reference are built in", "backend: %w", err)
 	}

@@ -93,16 +93,17 @@ func dirSource(dir string) (modelSource, error) {
 func (m modelSource) seeded(loadFormat string) bool { return m.dir == "" || loadFormat == "dummy" }
 
 // open maps the weights, or names the seed in their place.
-func (m modelSource) open(loadFormat string, seed int) (*engine.Source, error) {
+func (m modelSource) open(o engineOptions) (*engine.Source, error) {
+	seed := uint64(o.Seed)
 	switch {
 	case m.dir == "":
-		src, err := engine.OpenPreset(m.preset, uint64(seed))
+		src, err := engine.OpenPreset(m.preset, seed)
 		if err == nil {
 			src.Name = m.name
 		}
 		return src, err
-	case loadFormat == "dummy":
-		return engine.OpenShape(m.dir, uint64(seed))
+	case o.LoadFormat == "dummy":
+		return engine.OpenShape(m.dir, seed)
 	}
-	return engine.OpenDir(m.dir, safetensors.Options{})
+	return engine.OpenDir(m.dir, safetensors.Options{IgnoreIndex: o.IgnoreIndex})
 }
