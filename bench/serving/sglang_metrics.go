@@ -18,7 +18,7 @@ type SGLangMetrics struct {
 	Concurrency                        float64
 	MaxOutputTokensPerS                float64
 	MaxConcurrentRequests              int
-	AcceptLength                       *float64 // what the run was told, where it counted
+	SplitByTokens                      bool // ITL samples are gaps split over encoded text
 }
 
 func sglangPercentiles() []float64 { return []float64{90, 95, 99} }
@@ -127,7 +127,5 @@ func (p *sglangPool) finish(r *Result, opt Options, duration float64) {
 	m.TTFT, m.TPOT, m.ITL, m.E2E = statsOf(one(p.ttfts), all), statsOf(one(p.tpots), all), statsOf(itl, all), statsOf(one(p.e2e), all)
 	m.Concurrency = stat.Sum(p.e2e) / duration
 	m.MaxOutputTokensPerS, m.MaxConcurrentRequests = peaks(r.Requests)
-	if opt.AcceptLength > 0 {
-		m.AcceptLength = &opt.AcceptLength
-	}
+	m.SplitByTokens = p.split
 }

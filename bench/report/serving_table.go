@@ -1,0 +1,206 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"lathe/bench/serving"
+)
+
+// reading is the figures of one result that the table shows.
+type reading struct {
+	r                     *serving.Result
+	ok, failed            int
+	input, output         int64
+	outputRate            *float64
+	ttft, tpot, itl, e2el *serving.ExactStats
+	gap                   *serving.ExactStats
+	sample                string // what one sample of itl is
+	counted               string // what counts an output token
+	concurrent            int
+}
+
+// look at a result of any harness. Zeros that a harness writes where it has no
+// samples are its figures, and stay.
+func readingOf(r *serving.Result) reading {
+	x := reading{r: r}
+	for i := range r.Requests {
+		if r.Requests[i].Success {
+			x.ok++
+		} else {
+			x.failed++
+		}
+	}
+	switch {
+	case r.VLLM != nil:
+		m := r.VLLM
+		x.input, x.output, x.outputRate, x.concurrent = m.TotalInput, m.TotalOutput, &m.OutputThroughput, m.MaxConcurrentRequests
+		x.ttft, x.tpot, x.itl, x.e2el = harnessStats(m.TTFT), harnessStats(m.TPOT), harnessStats(m.ITL), harnessStats(m.E2EL)
+		x.sample, x.counted = "a frame", "usage, else the text encoded again"
+	case r.SGLang != nil:
+		m := r.SGLang
+		x.input, x.output, x.outputRate, x.concurrent = m.TotalInput, m.TotalOutput, &m.OutputThroughput, m.MaxConcurrentRequests
+		x.ttft, x.tpot, x.itl, x.e2el = harnessStats(m.TTFT), harnessStats(m.TPOT), harnessStats(m.ITL), harnessStats(m.E2E)
+		x.sample, x.counted = "a frame with text", "usage on a frame with text, else the length asked for"
+		switch {
+		case r.Semantics.Wire == serving.Native:
+			x.sample, x.counted = "a token by the server's count", "the server's count"
+		case m.SplitByTokens:
+			x.sample = "a token of the text encoded again"
+		}
+		if r.Semantics.Wire == serving.Chat {
+			x.counted = "usage, else the length asked for"
+		}
+	case r.ExactM != nil:
+		m := r.ExactM
+		x.ok, x.failed, x.input, x.output, x.outputRate, x.concurrent = m.Completed, m.Failed, m.TotalInput, m.TotalOutput, m.OutputThroughput, m.MaxConcurrent
+		x.ttft, x.tpot, x.itl, x.e2el, x.gap = m.TTFT, m.TPOT, m.ITL, m.E2EL, m.FrameGap
+		if x.sample = "a token by the server's count"; m.ITL == nil {
+			x.sample = "not defined, as the server did not say the tokens of each frame"
+		}
+		var by []string
+		for _, t := range m.Sources {
+			by = append(by, fmt.Sprintf("%s (%d)", t.Name, t.N))
+		}
+		x.counted = strings.Join(by, ", ")
+	}
+	return x
+}
+
+func harnessStats(s serving.Stats) *serving.ExactStats {
+	return &serving.ExactStats{Mean: s.Mean, Median: s.Median, Percentiles: s.Percentiles}
+}
+
+// statRow is a row of the table for one figure of one metric.
+func statRow(label string, of func(reading) *serving.ExactStats, value func(*serving.ExactStats) *float64) tableRow {
+	return tableRow{label, func(x reading) string {
+		s := of(x)
+		if s == nil {
+			return none
+		}
+		return sigOr(value(s), 1, 4)
+	}}
+}
+
+type tableRow struct {
+	label string
+	cell  func(reading) string
+}
+
+func servingRows() []tableRow {
+	whole := func(n func(reading) int64) func(reading) string {
+		return func(x reading) string { return strconv.FormatInt(n(x), 10) }
+	}
+	rows := []tableRow{
+		{"requests ok", whole(func(x reading) int64 { return int64(x.ok) })},
+		{"requests failed", whole(func(x reading) int64 { return int64(x.failed) })},
+		{"input tokens", whole(func(x reading) int64 { return x.input })},
+		{"output tokens", whole(func(x reading) int64 { return x.output })},
+		{"output tok/s", func(x reading) string { return sigOr(x.outputRate, 1, 5) }},
+		{"peak concurrent", whole(func(x reading) int64 { return int64(x.concurrent) })},
+	}
+	mean := func(s *serving.ExactStats) *float64 { return &s.Mean }
+	median := func(s *serving.ExactStats) *float64 { return &s.Median }
+	p99 := func(s *serving.ExactStats) *float64 {
+		for _, q := range s.Percentiles {
+			if q.P == 99 {
+				return &q.Value
+			}
+		}
+		return nil
+	}
+	for _, m := range []struct {
+		name string
+		of   func(reading) *serving.ExactStats
+	}{
+		{"TTFT", func(x reading) *serving.ExactStats { return x.ttft }}, {"TPOT", func(x reading) *serving.ExactStats { return x.tpot }},
+		{"ITL", func(x reading) *serving.ExactStats { return x.itl }}, {"frame gap", func(x reading) *serving.ExactStats { return x.gap }},
+		{"E2EL", func(x reading) *serving.ExactStats { return x.e2el }},
+	} {
+		rows = append(rows, statRow("mean "+m.name+" ms", m.of, mean), statRow("median "+m.name+" ms", m.of, median), statRow("p99 "+m.name+" ms", m.of, p99))
+	}
+	return rows
+}
+
+// ServingTable writes the readings of one capture side by side, and under them
+// what makes them differ.
+func ServingTable(w io.Writer, results []*serving.Result) error {
+	all := make([]reading, len(results))
+	cells := [][]string{{""}}
+	for i, r := range results {
+		all[i] = readingOf(r)
+		cells[0] = append(cells[0], r.Semantics.String())
+	}
+	for _, row := range servingRows() {
+		line, some := []string{row.label}, false
+		for _, x := range all {
+			cell := none
+			if x.r.Err == "" {
+				cell = row.cell(x)
+			}
+			some = some || cell != none
+			line = append(line, cell)
+		}
+		if some {
+			cells = append(cells, line)
+		}
+	}
+	var b strings.Builder
+	align(&b, cells)
+	b.WriteString("\n")
+	for _, x := range all {
+		if x.r.Err != "" {
+			wrap(&b, x.r.Semantics.String()+": ", "the harness ends in "+x.r.Err+" instead of a result")
+			continue
+		}
+		wrap(&b, x.r.Semantics.String()+": ", "an ITL sample is "+x.sample+"; output tokens: "+x.counted)
+	}
+	servingNotes(&b, results)
+	return flush(w, &b)
+}
+
+func servingNotes(b *strings.Builder, results []*serving.Result) {
+	for _, r := range results {
+		for _, warning := range r.Warnings {
+			wrap(b, "warning: ", r.Semantics.String()+": "+oneLine(printable(warning)))
+		}
+	}
+	for _, r := range results {
+		if r.ExactM == nil {
+			continue
+		}
+		notes := serving.Disagreements(r, results...)
+		const shown = 10
+		for i, note := range notes {
+			if i == shown {
+				wrap(b, "note: ", fmt.Sprintf("… and %d more requests on which the readings disagree", len(notes)-shown))
+				break
+			}
+			wrap(b, "note: ", oneLine(printable(note)))
+		}
+	}
+}
+
+// align writes cells, the first column to the left, the others to the right.
+func align(b *strings.Builder, rows [][]string) {
+	width := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range rows {
+		for i, cell := range row {
+			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
+			if i == 0 {
+				b.WriteString(cell + pad)
+				continue
+			}
+			b.WriteString("  " + pad + cell)
+		}
+		b.WriteString("\n")
+	}
+}
