@@ -249,6 +249,28 @@ func (run *SGLangRun) details(w *pyJSON, r *serving.Result) {
 	each("errors", errorOf)
 }
 
+// SteadyLine is SGLang's line of a steady-state file, its keys in SGLang's
+// order.
+func SteadyLine(s *serving.Steady) []byte {
+	d := &members{}
+	d.set("concurrency_ratio", s.ConcurrencyRatio)
+	d.set("window_start", s.WindowStart)
+	d.set("window_end", s.WindowEnd)
+	d.set("duration", s.Duration)
+	d.set("concurrency_threshold", s.Threshold)
+	d.set("completed", s.Completed)
+	d.set("total_input", s.TotalInput)
+	d.set("input_throughput", s.InputThroughput)
+	d.set("total_output", s.TotalOutput)
+	d.set("total_output_retokenized", s.TotalOutputRetokenized)
+	d.set("output_throughput", s.OutputThroughput)
+	d.set("output_throughput_retokenized", s.OutputThroughputRetok)
+	d.set("average_concurrency", s.AverageConcurrency)
+	d.set("peak_concurrency", s.PeakConcurrency)
+	d.set("peak_output_throughput", s.PeakOutputThroughput)
+	return append(d.json(), '\n')
+}
+
 // Select finds the result of a semantics; nil where it is not among them.
 func Select(results []*serving.Result, s serving.Semantics) *serving.Result {
 	if i := slices.IndexFunc(results, func(r *serving.Result) bool { return r.Semantics == s }); i >= 0 {

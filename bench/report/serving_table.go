@@ -58,8 +58,8 @@ func readingOf(r *serving.Result) reading {
 		m := r.ExactM
 		x.ok, x.failed, x.input, x.output, x.outputRate, x.concurrent = m.Completed, m.Failed, m.TotalInput, m.TotalOutput, m.OutputThroughput, m.MaxConcurrent
 		x.ttft, x.tpot, x.itl, x.e2el, x.gap = m.TTFT, m.TPOT, m.ITL, m.E2EL, m.FrameGap
-		if x.sample = "a token by the server's count"; m.ITL == nil {
-			x.sample = "not defined, as the server did not say the tokens of each frame"
+		if m.ITL != nil {
+			x.sample = "a token by the server's count"
 		}
 		var by []string
 		for _, t := range m.Sources {
@@ -156,7 +156,11 @@ func ServingTable(w io.Writer, results []*serving.Result) error {
 			wrap(&b, x.r.Semantics.String()+": ", "the harness ends in "+x.r.Err+" instead of a result")
 			continue
 		}
-		wrap(&b, x.r.Semantics.String()+": ", "an ITL sample is "+x.sample+"; output tokens: "+x.counted)
+		sample := "no ITL, as the server did not say the tokens of each frame"
+		if x.sample != "" {
+			sample = "an ITL sample is " + x.sample
+		}
+		wrap(&b, x.r.Semantics.String()+": ", sample+"; output tokens: "+x.counted)
 	}
 	servingNotes(&b, results)
 	return flush(w, &b)
