@@ -84,7 +84,7 @@ func (p Plan) look(j *judgement) {
 		if !p.estimateAt(j, at, nil) || len(j.values) < min(minEpochs, at) {
 			continue
 		}
-		m := twoModes(soundSlots(j.blocks, at), j.device, j.est.mean)
+		m := twoModes(soundBlocks(j.blocks, at), j.device, j.est)
 		j.verdict = decide(j.est, p.Strict)
 		if at == last && disagree(j.verdict, j.est, p.Alpha) {
 			j.votes = append(j.votes, Vote{"sign flip", MadeInconclusive,
@@ -129,11 +129,11 @@ func (p Plan) estimateAt(j *judgement, before int, usable func(*block) bool) boo
 	return j.ok
 }
 
-func soundSlots(all []block, before int) []slot {
-	var out []slot
+func soundBlocks(all []block, before int) []block {
+	var out []block
 	for i := range all {
 		if all[i].fault == sound && all[i].epoch < before {
-			out = append(out, all[i].slots[:]...)
+			out = append(out, all[i])
 		}
 	}
 	return out

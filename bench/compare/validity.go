@@ -40,22 +40,27 @@ const (
 type modes struct {
 	found     bool
 	explained bool // by the clock
+	harmless  bool // blocks that lie on one level say the same
 	gap       float64
-	share     float64 // of the upper mode
+	share     float64 // of the upper level
+	cut       float64 // between the levels
+	pure      float64 // change over blocks on one level
+	blocks    int     // of these
 }
 
 // twoModes looks for epochs whose slots lie on two levels, once the change
 // between the variants is taken out of them: two epochs at least, and a third of
 // all. A level of a whole epoch is no mode: it cancels.
-func twoModes(all []slot, device bool, change float64) modes {
+func twoModes(all []block, device bool, e estimate) modes {
 	var out modes
+	var pure []float64
 	epochs, bimodal, tagged := 0, 0, 0
 	for lo := 0; lo < len(all); {
 		hi := lo
 		for hi < len(all) && all[hi].epoch == all[lo].epoch {
 			hi++
 		}
-		m := epochModes(all[lo:hi], device, change)
+		m := epochModes(all[lo:hi], device, e.mean)
 		epochs++
 		if m.found {
 			bimodal++
@@ -64,24 +69,51 @@ func twoModes(all []slot, device bool, change float64) modes {
 		if m.explained {
 			tagged++
 		}
+		for i := lo; i < hi; i++ {
+			if !m.found || all[i].oneLevel(device, e.mean, m.cut) {
+				pure = append(pure, all[i].change)
+			}
+		}
 		lo = hi
 	}
 	out.found = bimodal >= 2 && modeEpochs*bimodal >= epochs
 	out.explained = out.found && tagged == bimodal
 	out.share /= max(1, float64(bimodal))
+	out.blocks = len(pure)
+	out.pure, _ = stat.Median(stat.Sorted(pure))
+	out.harmless = modeEpochs*len(pure) >= len(all) && len(pure) >= 2*minBlocks && math.Abs(out.pure-e.mean) <= e.threshold/2
 	return out
 }
 
-// epochModes looks for two levels among the slots of one epoch.
-func epochModes(all []slot, device bool, change float64) modes {
-	logs, clocks := make([]float64, len(all)), make([]float64, len(all))
+// level is a slot's log time with the change between the variants taken out.
+func (s *slot) level(device bool, change float64) float64 {
+	if s.b {
+		return s.of(device).log - change
+	}
+	return s.of(device).log
+}
+
+// oneLevel says whether all slots of a block lie on one side of a cut.
+func (b *block) oneLevel(device bool, change, cut float64) bool {
+	above := 0
+	for i := range b.slots {
+		if b.slots[i].level(device, change) > cut {
+			above++
+		}
+	}
+	return above == 0 || above == len(b.slots)
+}
+
+// epochModes looks for two levels among the slots of one epoch's blocks.
+func epochModes(all []block, device bool, change float64) modes {
+	var logs, clocks []float64
 	tagged := true
 	for i := range all {
-		logs[i], clocks[i] = all[i].of(device).log, all[i].clock
-		if all[i].b {
-			logs[i] -= change
+		for k := range all[i].slots {
+			s := &all[i].slots[k]
+			logs, clocks = append(logs, s.level(device, change)), append(clocks, s.clock)
+			tagged = tagged && s.clock > 0
 		}
-		tagged = tagged && all[i].clock > 0
 	}
 	m := split(stat.Sorted(logs))
 	m.explained = m.found && tagged && correlation(logs, clocks) <= -modeTags
@@ -114,7 +146,7 @@ func split(xs []float64) modes {
 	if at == 0 || spread <= 0 {
 		return m
 	}
-	m.gap, m.share = xs[at]-xs[at-1], float64(n-at)/float64(n)
+	m.gap, m.share, m.cut = xs[at]-xs[at-1], float64(n-at)/float64(n), (xs[at]+xs[at-1])/2
 	m.found = best > modeWeight*spread && m.gap > modeGap && min(m.share, 1-m.share) >= modeShare
 	return m
 }
@@ -142,10 +174,15 @@ func (m modes) vote() Vote {
 		return v
 	}
 	v.Detail = fmt.Sprintf("slots switch between two levels %.1f %% apart, %.0f %% of them on the upper one", percent(m.gap), 100*m.share)
-	v.Effect = MadeInconclusive
-	if m.explained {
-		v.Effect = Noted
+	v.Effect = Noted
+	switch {
+	case m.explained:
 		v.Detail += ": the SM clock explains it"
+	case m.harmless:
+		v.Detail += fmt.Sprintf(": the %d blocks on one level say the same (%s)", m.blocks, signed(percent(m.pure)))
+	default:
+		v.Effect = MadeInconclusive
+		v.Detail += fmt.Sprintf(", and the %d blocks on one level do not say the same", m.blocks)
 	}
 	return v
 }

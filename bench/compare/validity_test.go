@@ -144,30 +144,35 @@ func TestTrends(t *testing.T) {
 }
 
 // Slots that switch between two levels block the verdict, unless the clock
-// explains them.
+// explains them, or whole blocks lie on one level and say the same.
 func TestTwoModes(t *testing.T) {
 	p := shortPlan(decodeAt(0, 1, 64))
+	between := func(rounds int) bool { k := (rounds - 1) / 4 % 5; return k == 2 || k == 3 } // two of an epoch's four blocks
 	for name, c := range map[string]struct {
-		tag  func(*bench.Step) (int, uint64)
-		want Verdict
+		slow   func(rounds int) bool // settling has two rounds a variant, a slot is one
+		tag    func(*bench.Step) (int, uint64)
+		want   Verdict
+		effect Effect
+		detail string
 	}{
-		"unexplained": {nil, Inconclusive},
-		"explained": {func(s *bench.Step) (int, uint64) {
+		"within blocks":  {func(rounds int) bool { return (rounds-1)%4 >= 2 }, nil, Inconclusive, MadeInconclusive, "two levels"},
+		"between blocks": {between, nil, NoDifference, Noted, "on one level say the same"},
+		"explained": {between, func(s *bench.Step) (int, uint64) {
 			if s.HostNS > 7_650_000 {
 				return 1800, 0
 			}
 			return 1980, 0
-		}, NoDifference},
+		}, NoDifference, Noted, "the SM clock explains it"},
 	} {
 		m := noisy(8, 0)
 		inner := m.cost
-		rounds := 0 // of settling, two a variant, and slots
+		rounds := 0
 		m.cost = func(e *engine) int64 {
 			ns := inner(e)
 			if e.decoded == 1 {
 				rounds++
 			}
-			if k := (rounds - 1) / 4; k%5 == 2 || k%5 == 3 { // two of the four blocks of an epoch
+			if c.slow(rounds) {
 				ns = ns * 104 / 100
 			}
 			return ns
@@ -178,7 +183,7 @@ func TestTwoModes(t *testing.T) {
 		}
 		r := judge(t, measure(t, m, p, change...))
 		v := voteOf(r.Points[0], "modes")
-		if r.Verdict != c.want || c.want == Inconclusive && v.Effect != MadeInconclusive {
+		if r.Verdict != c.want || v.Effect != c.effect || !strings.Contains(v.Detail, c.detail) {
 			t.Errorf("%s: %s %q, %+v", name, r.Verdict, r.Reasons, v)
 		}
 	}
