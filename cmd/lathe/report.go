@@ -9,12 +9,15 @@ import (
 
 // runReport prints a raw file in one of the formats.
 func runReport(_ context.Context, app *application, o reportOptions) error {
-	if err := o.Validate(); err != nil {
-		return err
+	if len(o.Semantics) > 0 {
+		return app.reportCapture(o)
 	}
 	f, err := bench.ReadFile(o.File)
 	if err != nil {
 		return usageError("", "report: %w", err)
+	}
+	if err := looksServed(f); err != nil {
+		return err
 	}
 	for _, w := range f.Warnings {
 		app.term.warn("%s: %s", o.File, w)
