@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+
+	"lathe/bench/stat"
 )
 
 // Student's t over six epochs, by hand: mean 3.5, s 1.8708, se 0.76376;
@@ -196,5 +198,21 @@ func TestLikeContrast(t *testing.T) {
 	}
 	if v := square / n; math.Abs(v-1) > 0.05 {
 		t.Errorf("variance %v, want 1", v)
+	}
+}
+
+// The slope without sorting is the slope of package stat, bit for bit.
+func TestSlopeIsTheSame(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	for range 300 {
+		n := 1 + rng.IntN(40)
+		x, y := make([]float64, n), make([]float64, n)
+		for i := range x {
+			x[i], y[i] = float64(rng.IntN(n)), float64(rng.IntN(1000)) // with ties
+		}
+		want, ok := stat.Slope(x, y)
+		if got, ok2 := slopeOf(x, y); got != want || ok != ok2 {
+			t.Fatalf("slopeOf(%v, %v) = %v, %t, want %v, %t", x, y, got, ok2, want, ok)
+		}
 	}
 }

@@ -255,6 +255,11 @@ func trim(x float64) string {
 	return strconv.FormatFloat(x, 'f', -1, 64)
 }
 
+// Interleaved says whether a file holds a recording of [Run].
+func Interleaved(f *bench.File) bool {
+	return slices.ContainsFunc(f.Checks, func(c bench.Check) bool { return c.Name == CheckPlan })
+}
+
 // Judge judges a recording of [Run] from its records alone. The error is of a
 // file that holds no such comparison.
 func Judge(f *bench.File) (Result, error) {

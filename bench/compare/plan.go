@@ -197,6 +197,15 @@ func (p Plan) records(pt Point) int {
 	return 4 * max(1+p.Warmup+p.Steps, (1+p.SettleSteps)*p.SettleRounds)
 }
 
+// EpochSteps is how many steps one epoch of a point has at most: settling, warm-up
+// and recorded ones, with no block replaced. A dry run makes its estimate of it.
+func (p Plan) EpochSteps(pt Point) int {
+	if pt.Phase == bench.Prefill {
+		return 2*p.SettleRounds + p.Blocks*4*(p.PrefillWarmup+p.PrefillReps)
+	}
+	return 2*p.SettleRounds*p.SettleSteps + p.Blocks*4*(p.Warmup+p.Steps)
+}
+
 // over is why a point cannot be run in the model's positions; "" where it can.
 func (p Plan) over(pt Point) string {
 	if n := pt.ContextLen + p.tokens(pt); p.MaxPositions > 0 && n > p.MaxPositions {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"lathe/bench"
@@ -44,7 +43,7 @@ func Recordings(a, b *bench.File, o RecordingOptions) (Result, error) {
 		return r, fmt.Errorf("compare recordings: threshold %g: want above 0 and below 1", *o.Delta)
 	}
 	for _, f := range []*bench.File{a, b} {
-		if slices.ContainsFunc(f.Checks, func(c bench.Check) bool { return c.Name == CheckPlan }) {
+		if Interleaved(f) {
 			return r, errors.New("compare recordings: a file holds an interleaved comparison: report judges it alone")
 		}
 	}

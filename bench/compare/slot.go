@@ -123,7 +123,7 @@ func newSeries(x, ns []float64) series {
 	}
 	s.median, s.log = median, math.Log(median)
 	s.span = slices.Max(x) - slices.Min(x) + 1
-	slope, ok := stat.Slope(x, ns)
+	slope, ok := slopeOf(x, ns)
 	if ok {
 		s.slope = slope
 	}
