@@ -20,6 +20,7 @@ type exactFrames struct {
 	events frame.Events
 	bare   frame.Objects
 	mode   bodyMode
+	broken bool // the cutter gave up: what follows is not looked at
 
 	stamps    []int64 // of the payload frames
 	cumulated []int64 // tokens so far at each of them, as far as said
@@ -71,6 +72,9 @@ func (x *exactFrames) read(r bench.Read) {
 	if x.firstByte == nil && len(r.B64) > 0 {
 		once(&x.firstByte, t)
 	}
+	if x.broken {
+		return
+	}
 	if x.mode == unknownBody {
 		if start := bytes.TrimLeft(r.B64, " \t\r\n"); len(start) > 0 {
 			if x.mode = eventBody; start[0] == '{' || start[0] == '[' {
@@ -79,12 +83,14 @@ func (x *exactFrames) read(r bench.Read) {
 		}
 	}
 	var err error
-	if x.mode == bareBody {
+	if x.mode != eventBody {
 		err = x.bare.Add(r.B64, t, x.onEvent)
-	} else {
+	}
+	if x.mode != bareBody { // white space, while it is not known, goes to both
 		err = x.events.Add(r.B64, t, x.onEvent)
 	}
 	if err != nil {
+		x.broken = true
 		x.problem(failure{"malformed_event", err.Error()})
 	}
 }

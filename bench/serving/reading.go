@@ -20,19 +20,19 @@ type frames interface {
 
 // Reading is one semantics over one capture, fed record by record.
 type Reading struct {
-	sem   Semantics
-	opt   Options
-	sw    Switches
-	doc   frame.Doc
-	open  map[string]*request
-	done  []Outcome
-	exact []ExactRequest
-	order []string
-	sched []int64
-	first int64 // earliest scheduled time
-	last  int64 // latest time seen
-	notes []string
-	lag   lags
+	sem    Semantics
+	opt    Options
+	sw     Switches
+	doc    frame.Doc
+	open   map[string]*request
+	done   []Outcome
+	exact  []ExactRequest
+	order  []string
+	sched  []int64
+	first  int64 // earliest scheduled time
+	last   int64 // latest time seen
+	misfit int   // requests of an endpoint that the backend does not read
+	lag    lags
 }
 
 type request struct {
@@ -126,6 +126,9 @@ func (g *Reading) Request(r *bench.Request) {
 		g.exact = append(g.exact, q.exact.close(r, q.head, g.opt))
 		return
 	}
+	if wire, ok := wireOfEndpoint(r.Endpoint); !ok || wire != g.sem.Wire {
+		g.misfit++
+	}
 	g.done = append(g.done, q.frames.close(r, q.head))
 }
 
@@ -195,13 +198,16 @@ type Result struct {
 // has none, as one that was killed: then it is the span from the first
 // scheduled request to the last stamp.
 func (g *Reading) Result(durationNS int64) *Result {
-	r := &Result{Semantics: g.sem, Version: g.opt.Version, DurationNS: durationNS, Warnings: g.notes}
+	r := &Result{Semantics: g.sem, Version: g.opt.Version, DurationNS: durationNS}
 	if durationNS < 0 {
 		r.DurationNS = max(0, g.last-max(0, g.first))
 		r.Warnings = append(r.Warnings, "the capture has no end: its duration is taken to its last stamp")
 	}
 	if n := len(g.open); n > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d requests were open when the capture ended and are left out", n))
+	}
+	if g.misfit > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d requests went to an endpoint that this backend does not read", g.misfit, len(g.order)))
 	}
 	index := g.dispatch()
 	if g.sem.Harness == Exact {

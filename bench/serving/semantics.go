@@ -81,10 +81,16 @@ func SemanticsNames() []string {
 	return append(names, string(Exact))
 }
 
+// wireOfEndpoint is what an endpoint of a capture sends.
+func wireOfEndpoint(endpoint string) (Wire, bool) {
+	wire, ok := map[string]Wire{"completions": Completions, "chat": Chat, "generate": Native, "responses": Responses}[endpoint]
+	return wire, ok
+}
+
 // Fitting is the semantics of each harness that fit an endpoint of a capture
 // (completions, chat, generate, responses), their default backends first.
 func Fitting(endpoint string) []Semantics {
-	wire, ok := map[string]Wire{"completions": Completions, "chat": Chat, "generate": Native, "responses": Responses}[endpoint]
+	wire, ok := wireOfEndpoint(endpoint)
 	var all []Semantics
 	for _, h := range []Harness{VLLM, SGLang} {
 		for _, s := range backends(h) {

@@ -92,6 +92,17 @@ func TestResponses(t *testing.T) {
 	}
 }
 
+// A reading of frames that the backend never gets says so.
+func TestMisfit(t *testing.T) {
+	w := wireOf("chat", 1).delta(1, `{"content":"a"}`).done(2)
+	if r := reading(t, "vllm:openai", august(), w); len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "1 of 1 requests") {
+		t.Errorf("%q", r.Warnings)
+	}
+	if r := reading(t, "vllm:openai-chat", august(), w); len(r.Warnings) != 0 {
+		t.Errorf("%q", r.Warnings)
+	}
+}
+
 // What the server says of itself, and the time in the client's queue, are read
 // since November.
 func TestServerMetricsAndQueue(t *testing.T) {
