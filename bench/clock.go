@@ -1,6 +1,9 @@
 package bench
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Clock gives the time since the start of a run in nanoseconds. It never goes
 // back, and reading it allocates nothing.
@@ -84,6 +87,24 @@ func (c *RunClock) StartedAt() string { return c.wallStart.UTC().Format(time.RFC
 func (c *RunClock) WallStep() time.Duration {
 	gone := time.Duration(c.Now() - c.offset)
 	return c.wall().Sub(c.wallStart) - gone
+}
+
+// wallSlack is how far the wall clock may move against the run's without a word:
+// slewing and the resolution of clocks stay below.
+const wallSlack = time.Second
+
+// WallStepWarning says that the wall clock was set while a run lasted; "" where
+// it moved by less than a second. step is a RunClock's WallStep.
+func WallStepWarning(step time.Duration) string {
+	far, way, why := step, "forward", "it was set, or the machine slept"
+	if step < 0 {
+		far, way, why = step.Abs(), "back", "it was set"
+	}
+	if far < wallSlack {
+		return ""
+	}
+	return fmt.Sprintf("the wall clock went %s by %v against the run's clock (%s): no time here is computed from it",
+		way, far.Round(time.Millisecond), why)
 }
 
 // wallNow is the wall clock without the monotonic reading, so that subtracting

@@ -2,7 +2,9 @@ package bench
 
 import (
 	"encoding/json"
+	"math"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
@@ -47,6 +49,25 @@ func TestP137_WallClockSteps(t *testing.T) {
 	var s Step
 	if err := json.Unmarshal(data, &s); err != nil || s.TNS != t0 || s.HostNS != t1-t0 {
 		t.Errorf("read back %+v, %v", s, err)
+	}
+}
+
+func TestP137_WallStepWarning(t *testing.T) {
+	for step, want := range map[time.Duration]string{
+		0:                                "",
+		time.Second - 1:                  "",
+		1 - time.Second:                  "",
+		time.Second:                      "forward by 1s against the run's clock (it was set, or the machine slept)",
+		-time.Second:                     "back by 1s against the run's clock (it was set)",
+		90*time.Second + 200:             "forward by 1m30s ",
+		-10*time.Second - 4444444:        "back by 10.004s ",
+		time.Duration(math.MinInt64):     "back by 2562047h47m16.854775807s ",
+		time.Duration(math.MaxInt64) - 1: "forward by 2562047h47m16.854775807s ",
+	} {
+		got := WallStepWarning(step)
+		if (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("step of %v: %q, want %q", step, got, want)
+		}
 	}
 }
 
