@@ -15,7 +15,7 @@ type File struct {
 	Points     []Point // one a point, in the order in which they were closed
 	Steps      []Step  // of these points and of the one that was cut, in the order of the file
 	Iterations []Iteration
-	Checks     []Check
+	Checks     []Check      // of these points, and of the run
 	End        *End         // nil where the file was cut
 	Clock      *ClockOrigin // in force at the end of the file
 	LastNS     int64        // latest time on the run's clock
@@ -64,7 +64,7 @@ func readFile(r *Reader) (*File, error) {
 		return nil, err
 	}
 	f.SHA256 = sum
-	f.Warnings = append(f.Warnings, r.Warnings()...)
+	f.warn(r.Warnings())
 	return f, nil
 }
 
@@ -87,6 +87,17 @@ func (f *File) add(rec any) {
 	case *End:
 		f.End = v
 		f.LastNS = max(f.LastNS, v.DurationNS)
+		f.warn(v.Warnings)
+	}
+}
+
+// warn adds warnings, each once: a resume line repeats what the process before
+// it wrote.
+func (f *File) warn(texts []string) {
+	for _, text := range texts {
+		if !slices.Contains(f.Warnings, text) {
+			f.Warnings = append(f.Warnings, text)
+		}
 	}
 }
 
@@ -97,7 +108,7 @@ func (f *File) resume(v *Resume) {
 	if v.Clock != nil {
 		f.Clock = v.Clock
 	}
-	f.Warnings = append(f.Warnings, v.Warnings...)
+	f.warn(v.Warnings)
 	done := map[int]bool{}
 	for _, p := range f.Points {
 		done[p.Point] = p.Status != StatusFailed
@@ -105,6 +116,48 @@ func (f *File) resume(v *Resume) {
 	f.Points = slices.DeleteFunc(f.Points, func(p Point) bool { return !done[p.Point] })
 	f.Steps = slices.DeleteFunc(f.Steps, func(s Step) bool { return !done[s.Point] })
 	f.Iterations = slices.DeleteFunc(f.Iterations, func(i Iteration) bool { return !done[i.Point] })
+	f.Checks = slices.DeleteFunc(f.Checks, func(c Check) bool { return c.Point != nil && !done[*c.Point] })
+}
+
+// FailedChecks names the numeric checks that failed: the numbers of such a file
+// are wrong.
+func (f *File) FailedChecks() []string {
+	var names []string
+	for _, c := range f.Checks {
+		if !c.OK && c.Name != CheckEmptyStep {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// Take moves the records of a point out of f into a file of their own with the
+// same header: its line, steps, iterations and checks. A recorder that takes each
+// point once its results are out holds one point at a time.
+func (f *File) Take(point int) *File {
+	t := &File{Run: f.Run}
+	t.Points = move(&f.Points, func(p *Point) bool { return p.Point == point })
+	t.Steps = move(&f.Steps, func(s *Step) bool { return s.Point == point })
+	t.Iterations = move(&f.Iterations, func(i *Iteration) bool { return i.Point == point })
+	t.Checks = move(&f.Checks, func(c *Check) bool { return c.Point != nil && *c.Point == point })
+	return t
+}
+
+// move takes out of from what is of the point, in its order.
+func move[T any](from *[]T, of func(*T) bool) []T {
+	all := *from
+	var taken []T
+	left := all[:0]
+	for i := range all {
+		if of(&all[i]) {
+			taken = append(taken, all[i])
+		} else {
+			left = append(left, all[i])
+		}
+	}
+	clear(all[len(left):])
+	*from = left
+	return taken
 }
 
 // close takes a point's line. A second one for the same point without a resume

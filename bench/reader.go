@@ -224,6 +224,10 @@ func check(rec any) error {
 		if v.Point < 0 {
 			return errors.New("point record: a negative point")
 		}
+	case *Check:
+		if v.Point != nil && *v.Point < 0 {
+			return errors.New("check record: a negative point")
+		}
 	case *End:
 		if v.DurationNS < 0 {
 			return errors.New("end record: a negative duration")

@@ -65,6 +65,7 @@ func TestReadRefuses(t *testing.T) {
 		"wrong type":      {head + `{"kind":"step","phase":"decode","host_ns":"fast"}`, "line 2: step record"},
 		"negative time":   {head + `{"kind":"step","phase":"decode","host_ns":-1}`, "negative"},
 		"negative device": {head + `{"kind":"step","phase":"decode","device_ns":-1}`, "negative"},
+		"negative check":  {head + `{"kind":"check","name":"x","point":-1}`, "negative point"},
 		"overflow":        {head + `{"kind":"step","phase":"decode","t_ns":9223372036854775807,"host_ns":1}`, "292 years"},
 		"phase":           {head + `{"kind":"step","phase":"verify"}`, `"verify"`},
 		"status":          {head + `{"kind":"point","status":"great"}`, `"great"`},

@@ -8,15 +8,13 @@ const Schema = 1
 // Kind is the discriminator of a line of a raw file.
 type Kind string
 
-// The kinds of line that this package writes; a reader skips any other.
+// The kinds of line that a Reader knows; it skips any other.
 const (
 	KindRun       Kind = "run"
 	KindResume    Kind = "resume"
 	KindPoint     Kind = "point"
 	KindStep      Kind = "step"
 	KindIteration Kind = "iteration"
-	KindTelemetry Kind = "telemetry"
-	KindSlot      Kind = "slot"
 	KindCheck     Kind = "check"
 	KindReads     Kind = "reads"
 	KindRequest   Kind = "request"
@@ -154,7 +152,7 @@ type Point struct {
 	OutputLen int          `json:"output_len"`
 	Cached    *int         `json:"cached_tokens"` // prompt tokens taken from a cache; 0 shown, not assumed
 	Memory    *PointMemory `json:"memory"`
-	Warnings  []string     `json:"warnings,omitempty"`
+	Warnings  []string     `json:"warnings,omitempty"` // what the point's records do not tell
 }
 
 // PointMemory is the memory of one point in bytes.
@@ -206,12 +204,26 @@ type Iteration struct {
 	Warmup    bool  `json:"warmup"`
 }
 
-// Check is a numeric check of a backend or operator against a reference.
+// Check is a numeric check of a backend or operator against a reference, or what
+// CheckEmptyStep says.
 type Check struct {
 	Kind   Kind            `json:"kind"`
 	Name   string          `json:"name"`
 	OK     bool            `json:"ok"`
+	Point  *int            `json:"point,omitempty"` // that it is of; absent: of the run
 	Detail json.RawMessage `json:"detail,omitempty"`
+}
+
+// CheckEmptyStep names the Check that holds what the harness itself costs at its
+// point. It says nothing about numbers: OK is that it was measured. (Files from
+// before the field Point have false in it where steps were short.) Its detail is
+// an EmptyStep.
+const CheckEmptyStep = "empty_step"
+
+// EmptyStep is the time of a step with nothing to do.
+type EmptyStep struct {
+	Pairs    int   `json:"pairs"` // of clock reads, that many steps
+	MedianNS int64 `json:"median_ns"`
 }
 
 // EndReason says why a run stopped.
@@ -230,4 +242,5 @@ type End struct {
 	DurationNS int64     `json:"duration_ns"`
 	Reason     EndReason `json:"reason"`
 	Error      string    `json:"error,omitempty"`
+	Warnings   []string  `json:"warnings,omitempty"` // known at the end only
 }

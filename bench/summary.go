@@ -4,7 +4,7 @@ package bench
 // semantics do not compare.
 type Semantics string
 
-// Step is the semantics of the offline harnesses: one synchronised step.
+// SemanticsStep is that of the offline harnesses: one synchronised step.
 const SemanticsStep Semantics = "step"
 
 // Summary is what is said of one metric's samples. It is computed from records
