@@ -32,6 +32,9 @@ type transport interface {
 	close()
 }
 
+// aheadLimit is how long a connection that is opened ahead may take.
+const aheadLimit = 10 * time.Second
+
 // Connected is what a client's connections did so far.
 type Connected struct {
 	Opened  int `json:"opened"`

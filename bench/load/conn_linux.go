@@ -90,7 +90,7 @@ func (l *loop) dial() (*conn, error) {
 		_ = stampSocket(fd) // without it reads have no kernel stamp, and say so
 	}
 	err = unix.Connect(fd, address)
-	c := &conn{fd: fd, up: err == nil}
+	c := &conn{fd: fd, up: err == nil, since: l.clock.Now()}
 	if err != nil && !errors.Is(err, unix.EINPROGRESS) {
 		unix.Close(fd)
 		return nil, socketFailure("connect "+l.target.where(), err)
@@ -148,7 +148,7 @@ func (l *loop) shut(c *conn) {
 		l.idle = slices.Delete(l.idle, i, i+1)
 	}
 	if c.waiting != nil {
-		c.waiting <- errors.New("closed")
+		c.waiting <- fmt.Errorf("no connection within %v", aheadLimit)
 		c.waiting = nil
 	}
 }

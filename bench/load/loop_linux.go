@@ -201,8 +201,15 @@ func (l *loop) orders() {
 func (l *loop) end(r *running, class Class) {
 	now := l.clock.Now()
 	for _, c := range l.conns {
-		if c != nil && c.x != nil && c.x.run == r {
-			l.over(c, failed(now, fail(class, errStopped)), false)
+		if c == nil || c.x == nil || c.x.run != r {
+			continue
+		}
+		x := c.x
+		if c.up {
+			l.receive(c) // what has come until now is kept
+		}
+		if c.x == x {
+			l.over(c, failed(max(now, x.last), fail(class, errStopped)), false)
 		}
 	}
 }
@@ -220,7 +227,11 @@ func (l *loop) tick(now int64) {
 				}
 				l.over(c, c.x.expire(now), false)
 			}
-		case c.waiting == nil && l.opt.Connections.IdleTimeout > 0 && now-c.since > int64(l.opt.Connections.IdleTimeout):
+		case c.waiting != nil:
+			if now-c.since > int64(aheadLimit) {
+				l.shut(c)
+			}
+		case l.opt.Connections.IdleTimeout > 0 && now-c.since > int64(l.opt.Connections.IdleTimeout):
 			l.shut(c)
 		}
 	}

@@ -211,6 +211,8 @@ func (s *streams) broken(x *exchange, err error) ending {
 }
 
 func (s *streams) ahead(ctx context.Context, n int) error {
+	ctx, cancel := context.WithTimeout(ctx, aheadLimit)
+	defer cancel()
 	errs := make(chan error, n)
 	for range n {
 		go func() {
