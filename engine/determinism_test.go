@@ -11,34 +11,12 @@ import (
 	"lathe/engine/native"
 )
 
-// seeded loads preset:tiny's shape on a path.
-func seeded(t *testing.T, p path) *Model {
-	t.Helper()
-	b, err := p.backend()
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := OpenPreset("tiny", 7)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := Load(b, src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(m.Close)
-	return m
-}
-
 // bits runs prompts and collects, for one of them, the bit patterns of the logits
 // of every generated position.
 func bits(t *testing.T, m *Model, p path, o Options, prompts [][]int32, which, steps int) []uint32 {
 	t.Helper()
-	o.Sequences, o.Context, o.ISA, o.KV = max(o.Sequences, len(prompts)), 256, p.isa, p.kv
-	e, err := m.NewEngine(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o.Sequences, o.Context = max(o.Sequences, len(prompts)), 256
+	e := p.engine(t, m, o)
 	defer e.Close()
 	if err := e.Begin(prompts, steps); err != nil {
 		t.Fatal(err)
@@ -78,10 +56,9 @@ func randomPrompt(r *rand.Rand, n, vocab int) []int32 {
 // bits of a row do not depend on page size, thread count, batch neighbours or how
 // the prompt was cut into chunks.
 func TestRowBits(t *testing.T) {
-	all := append(paths(), path{name: "portable", backend: native.CPU, isa: "portable", kv: native.BF16})
-	for _, p := range all {
+	for _, p := range everyPath() {
 		t.Run(p.name, func(t *testing.T) {
-			m := seeded(t, p)
+			m := p.seeded(t)
 			r := rand.New(rand.NewPCG(1, 2))
 			prompt := randomPrompt(r, 97, m.Config.Vocab)
 			want := bits(t, m, p, Options{Threads: 1}, [][]int32{prompt}, 0, 6)
@@ -144,12 +121,7 @@ func TestRolesAgree(t *testing.T) {
 func TestStepAllocatesNothing(t *testing.T) {
 	for _, p := range paths() {
 		t.Run(p.name, func(t *testing.T) {
-			m := seeded(t, p)
-			e, err := m.NewEngine(Options{Sequences: 4, Context: 256, PageSize: 16, ISA: p.isa, KV: p.kv})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer e.Close()
+			e := p.engine(t, p.seeded(t), Options{Sequences: 4, Context: 256, PageSize: 16})
 			prompts := [][]int32{{1, 2}, {3}, {4, 5, 6}, {7}}
 			if _, err := generate(e, prompts, 2); err != nil {
 				t.Fatal(err)

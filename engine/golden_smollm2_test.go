@@ -84,7 +84,11 @@ func gunzip(t *testing.T, name string) []byte {
 	return out
 }
 
+// TestSmolLM2Goldens takes minutes, so -short leaves it out.
 func TestSmolLM2Goldens(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the real model takes minutes")
+	}
 	dir := smollm2Dir(t)
 	var g golden
 	if err := json.Unmarshal(gunzip(t, "smollm2-greedy.json"), &g); err != nil {

@@ -8,9 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"lathe/engine/native"
-	"lathe/engine/safetensors"
 )
 
 // golden is one NAME-golden.json or smollm2-greedy.json; see testdata/golden/README.
@@ -56,62 +53,6 @@ func readFloats(t *testing.T, path string) []float32 {
 	return out
 }
 
-// path is a numeric path with the bounds of its class on the tiny models: the
-// largest logit difference, and the gap up to which a token may differ. Bounds:
-// testdata/golden/README.md, f32 2e-4 and 1e-3; class D twice what was measured.
-type path struct {
-	name    string
-	backend func() (*native.Backend, error)
-	isa     string
-	kv      native.DType
-	first   float64            // bound on last-logits and all-logits
-	later   map[string]float64 // bound on later steps by model; "" for all
-	gap     float64
-}
-
-func paths() []path {
-	f32 := map[string]float64{"": 1e-3}
-	d := map[string]float64{"tiny": 0.54, "tiny-llama3rope": 0.48, "tiny-headdim32": 0.76, "tiny-tied": 1.34}
-	return []path{
-		{"reference", native.Reference, "", native.F32, 2e-4, f32, 0},
-		{"portable-f32kv", native.CPU, "portable", native.F32, 2e-4, f32, 0},
-		{"avx512bf16", native.CPU, "avx512bf16", native.BF16, 0, d, 0.096},
-	}
-}
-
-func (p path) bound(model string) float64 {
-	if b, ok := p.later[model]; ok {
-		return b
-	}
-	return p.later[""]
-}
-
-// open loads a golden model on a path; the test is skipped where this CPU lacks it.
-func (p path) open(t *testing.T, dir string, o Options) *Engine {
-	t.Helper()
-	b, err := p.backend()
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := OpenDir(dir, safetensors.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer src.Close()
-	m, err := Load(b, src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(m.Close)
-	o.ISA, o.KV = p.isa, p.kv
-	e, err := m.NewEngine(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Close)
-	return e
-}
-
 func TestTinyGoldens(t *testing.T) {
 	for _, p := range paths() {
 		for _, model := range []string{"tiny", "tiny-llama3rope", "tiny-headdim32", "tiny-tied"} {
@@ -128,13 +69,6 @@ func TestTinyGoldens(t *testing.T) {
 			})
 		}
 	}
-}
-
-func (p path) firstBound(model string) float64 {
-	if p.first > 0 {
-		return p.first
-	}
-	return p.bound(model)
 }
 
 func checkLast(t *testing.T, p path, model string, e *Engine, g goldenPrompt, want []float32) {
