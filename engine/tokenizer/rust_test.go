@@ -246,6 +246,9 @@ func TestEncodeAfterClose(t *testing.T) {
 // 100,000; what is kept of a text shows as well with fewer: 900 texts of 10 kB are 9 MB, and the symbols of
 // those that are one piece, 32 bytes each, over 50 MB more.
 func TestP207_CacheIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("9 MB of text take many seconds")
+	}
 	tok := open(t, smolDir(t))
 	rng := rand.New(rand.NewPCG(7, 7))
 	encode := func(n int) {
