@@ -182,3 +182,53 @@ func TestResumable(t *testing.T) {
 		t.Errorf("differences:\n%s", got)
 	}
 }
+
+// A run killed within its header line can be told from a file that is somebody
+// else's, and the file taken for a new run.
+func TestP131_CutWithinTheHeader(t *testing.T) {
+	dir := t.TempDir()
+	for _, suffix := range suffixes {
+		whole := filepath.Join(dir, "whole"+suffix)
+		write(t, whole, 0)
+		data := mustRead(t, whole)
+		path := filepath.Join(dir, "raw"+suffix)
+		cut := 0
+		for n := range data {
+			mustWrite(t, path, data[:n])
+			_, err := ReadFile(path)
+			if err == nil {
+				continue // the header is whole
+			}
+			cut++
+			if !errors.Is(err, ErrNoHeader) {
+				t.Fatalf("%s cut at %d: %v, want ErrNoHeader", suffix, n, err)
+			}
+			if n > 12 && n%31 != 0 { // a writer waits for the disk
+				continue
+			}
+			w, err := OpenWriter(path, Append)
+			if err != nil {
+				t.Fatalf("%s cut at %d: %v", suffix, n, err)
+			}
+			if err := errors.Join(w.Write(header(), closed(0)), w.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if f, err := ReadFile(path); err != nil || len(f.Points) != 1 || len(f.Warnings) > 0 {
+				t.Fatalf("%s cut at %d, begun again: %+v, %v", suffix, n, f, err)
+			}
+		}
+		if cut < 50 {
+			t.Errorf("%s: %d cuts within the header", suffix, cut)
+		}
+	}
+	for name, data := range map[string]string{"zeros": "\x00\x00\x00", "header and zeros": head[:30] + "\x00\x00"} {
+		if _, err := read(data); !errors.Is(err, ErrNoHeader) {
+			t.Errorf("%s: %v, want ErrNoHeader", name, err)
+		}
+	}
+	for _, data := range []string{"goos: linux", `{"kind":"point"`, "run\n", "[1,", `{"backend":"vl`} {
+		if _, err := read(data); err == nil || errors.Is(err, ErrNoHeader) {
+			t.Errorf("%q: %v: a file of somebody else would be written over", data, err)
+		}
+	}
+}

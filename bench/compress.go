@@ -2,7 +2,6 @@ package bench
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -57,23 +56,32 @@ func (c compression) writer(w io.Writer) (flusher, error) {
 // maxWindow bounds what a zstd file may make its reader allocate.
 const maxWindow = 64 << 20
 
+// The first bytes of compressed files.
+const (
+	gzipMagic = "\x1f\x8b"
+	zstdMagic = "\x28\xb5\x2f\xfd"
+)
+
 // decompress picks the decoder by the first bytes of r, whatever its name.
 func decompress(r io.Reader) (io.ReadCloser, error) {
 	br := bufio.NewReaderSize(r, 64<<10)
-	head, _ := br.Peek(4) // a short file is a plain one
+	peeked, _ := br.Peek(len(zstdMagic)) // a short file is a plain one
+	head := string(peeked)
 	switch {
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+	case strings.HasPrefix(head, gzipMagic):
 		z, err := gzip.NewReader(br)
 		if err != nil {
 			return nil, fmt.Errorf("gzip: %w", err)
 		}
 		return z, nil
-	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+	case strings.HasPrefix(head, zstdMagic):
 		z, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, fmt.Errorf("zstd: %w", err)
 		}
 		return z.IOReadCloser(), nil
+	case head != "" && (strings.HasPrefix(gzipMagic, head) || strings.HasPrefix(zstdMagic, head)):
+		return nil, io.ErrUnexpectedEOF // cut within the magic number
 	}
 	return io.NopCloser(br), nil
 }

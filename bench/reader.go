@@ -25,6 +25,11 @@ type Reader struct {
 	sum      hash.Hash
 }
 
+// ErrNoHeader says that a file holds nothing, or nothing but the beginning of a
+// run header: its process was killed before it had measured anything. A file that
+// begins with something else has another error.
+var ErrNoHeader = errors.New("no run header in it")
+
 // Open opens a raw file for reading; whether it is compressed is told by its
 // first bytes. The caller closes it.
 func Open(path string) (*Reader, error) {
@@ -36,7 +41,7 @@ func Open(path string) (*Reader, error) {
 	raw := io.TeeReader(f, sum)
 	z, err := decompress(raw)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errors.New("cut within the first bytes: nothing to read")
+		err = fmt.Errorf("cut within the first bytes: %w", ErrNoHeader)
 	}
 	if err != nil {
 		f.Close()
@@ -79,7 +84,7 @@ func (r *Reader) Next() (any, error) {
 			continue
 		}
 		rec, err := decode(line)
-		if err != nil && r.lines.atEnd() && !json.Valid(line) {
+		if err != nil && r.lines.atEnd() && !json.Valid(line) && (r.header || beginsHeader(line)) {
 			r.warnings = append(r.warnings, fmt.Sprintf("line %d, the last, is torn and was left out (%d bytes)", r.n, len(line)))
 			continue
 		}
@@ -95,6 +100,15 @@ func (r *Reader) Next() (any, error) {
 	}
 }
 
+// beginsHeader says whether a first line is a header that was cut. Zeros are what
+// some file systems leave after a power cut.
+func beginsHeader(line []byte) bool {
+	const start = `{"kind":"run"`
+	line = bytes.Trim(line, "\x00 \t\r")
+	n := min(len(line), len(start))
+	return string(line[:n]) == start[:n]
+}
+
 // end is called once the lines are used up.
 func (r *Reader) end() error {
 	if r.lines.cut {
@@ -102,7 +116,7 @@ func (r *Reader) end() error {
 		r.lines.cut = false
 	}
 	if !r.header {
-		return fmt.Errorf("read raw file: %s: no run header in it", r.name)
+		return fmt.Errorf("read raw file: %s: %w", r.name, ErrNoHeader)
 	}
 	return io.EOF
 }

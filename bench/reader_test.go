@@ -56,6 +56,8 @@ func TestReadRefuses(t *testing.T) {
 		"torn header":     {head[:30], "no run header"},
 		"no header":       {`{"kind":"point","status":"ok"}` + "\n", "line 1: not a raw file"},
 		"another JSON":    {`{"backend":"vllm","duration":1}` + "\n", "line 1: not a raw file"},
+		"torn text":       {"goos: linux", "line 1: not a record"},
+		"torn JSON":       {`{"kind":"point","sta`, "line 1: point record"},
 		"not JSON":        {"goos: linux\npkg: x\n", "line 1: not a record"},
 		"array":           {"[1]\n[2]\n", "line 1: not a record"},
 		"newer schema":    {`{"kind":"run","schema":2}` + "\n", "line 1: schema 2 is newer than 1"},
