@@ -19,6 +19,10 @@ func appendTo(path string) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := claim(f, path); err != nil {
+		f.Close()
+		return nil, err
+	}
 	w, err := appendPlain(f, path)
 	if err != nil {
 		f.Close()
@@ -96,11 +100,14 @@ func tornWarning(n int) string {
 // which takes its place and stays open: a stream that was cut has no end that
 // another could follow.
 func rewrite(path string) (*Writer, error) {
-	in, err := os.Open(path)
+	in, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
+	if _, err := claim(in, path); err != nil {
+		return nil, err
+	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".resume-*")
 	if err != nil {
 		return nil, err
@@ -110,7 +117,10 @@ func rewrite(path string) (*Writer, error) {
 		os.Remove(tmp.Name())
 		return nil, err
 	}
-	if err = w.copyLines(in); err == nil {
+	if err = lock(tmp); err == nil { // before it has the path
+		err = w.copyLines(in)
+	}
+	if err == nil {
 		err = os.Rename(tmp.Name(), path)
 	}
 	if err != nil {

@@ -12,7 +12,10 @@
 //
 // A [Writer] writes whole lines and flushes each call through its compressor,
 // so that a process killed at any moment leaves a file whose last line may be
-// torn and nothing else. A [Reader] accepts exactly that, with a warning, and
+// torn and nothing else. What was flushed is the operating system's: kill -9 loses
+// at most the point that is being measured, without a wait for the disk between
+// points; a power cut may lose what the system had not written yet. One Writer has
+// a file at a time. A [Reader] accepts exactly that, with a warning, and
 // nothing else: a line in the middle that does not parse is an error that names
 // it, because a number computed from half a file looks like any other number.
 //

@@ -17,10 +17,12 @@ type Mode int
 
 // Modes of OpenWriter.
 const (
-	New     Mode = iota // refuse one that holds anything: the error is fs.ErrExist
-	Replace             // empty it
-	Append              // go on behind its last whole line
+	New    Mode = iota // refuse one that holds anything: the error is fs.ErrExist
+	Append             // go on behind its last whole line
 )
+
+// errWritten says that another Writer, of this process or of another, has a file.
+var errWritten = errors.New("is being written by another process")
 
 // sink is the file below a Writer. It is an interface for the tests, which
 // need a disk that fills up.
@@ -49,7 +51,11 @@ type Writer struct {
 }
 
 // OpenWriter opens the raw file path, compressed where its name ends in .gz or
-// .zst. In mode Append a torn last line is cut off and Warnings says so.
+// .zst. In mode Append a torn last line is cut off and Warnings says so; what is
+// left of a file that ErrNoHeader is said of is empty.
+//
+// On a Unix a regular file is locked until Close: a second Writer for it is
+// refused. Elsewhere nothing keeps two writers of one file apart.
 func OpenWriter(path string, mode Mode) (*Writer, error) {
 	w, err := openWriter(path, mode)
 	if err != nil {
@@ -62,25 +68,39 @@ func openWriter(path string, mode Mode) (*Writer, error) {
 	if mode == Append {
 		return appendTo(path)
 	}
-	flags := os.O_WRONLY | os.O_CREATE
-	if mode == Replace {
-		flags |= os.O_TRUNC
-	}
-	f, err := os.OpenFile(path, flags, 0o644)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	if mode == New {
-		st, err := f.Stat()
-		if err == nil && st.Mode().IsRegular() && st.Size() > 0 {
-			err = &fs.PathError{Op: "open", Path: path, Err: fs.ErrExist}
-		}
-		if err != nil {
-			f.Close()
-			return nil, err
-		}
+	st, err := claim(f, path)
+	if err == nil && st.Mode().IsRegular() && st.Size() > 0 {
+		err = &fs.PathError{Op: "open", Path: path, Err: fs.ErrExist}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
 	}
 	return newWriter(f, path, 0)
+}
+
+// claim locks a regular file, opened as path, and tells its state behind the
+// lock. Where another file has taken the path meanwhile, somebody writes that.
+func claim(f *os.File, path string) (fs.FileInfo, error) {
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() {
+		return st, err
+	}
+	if err := lock(f); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	now, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !os.SameFile(st, now) {
+		return nil, fmt.Errorf("%s: %w", path, errWritten)
+	}
+	return f.Stat()
 }
 
 // newWriter writes behind the first size bytes of file.
@@ -170,13 +190,8 @@ func (w *Writer) fail(doing string, err error) error {
 	return w.err
 }
 
-// Sync waits until what was written is on the medium: after a point.
-func (w *Writer) Sync() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.sync()
-}
-
+// sync waits until what was written is on the medium. It is not called between
+// points: what a call wrote is the system's and survives the death of the process.
 func (w *Writer) sync() error {
 	if w.err != nil {
 		return w.err
@@ -188,7 +203,7 @@ func (w *Writer) sync() error {
 	return nil
 }
 
-// Close ends the compressed stream, syncs and closes. It returns the first
+// Close ends the compressed stream, syncs, closes and unlocks. It returns the first
 // error of the Writer's life.
 func (w *Writer) Close() error {
 	w.mu.Lock()
