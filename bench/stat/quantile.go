@@ -70,20 +70,6 @@ func MAD(sorted []float64) (float64, bool) {
 	return Median(d)
 }
 
-// NearestRank is the sample that at least q of the samples do not exceed, q in
-// (0, 1]: an observed value, never an interpolated one.
-func NearestRank(sorted []float64, q float64) (float64, bool) {
-	n := len(sorted)
-	if n == 0 || !(q > 0 && q <= 1) {
-		return 0, false
-	}
-	rank := float64(n) * q
-	if whole := math.Round(rank); math.Abs(rank-whole) < 1e-9 {
-		rank = whole // 0.28 of 25 is the 7th, though 0.28*25 is above 7
-	}
-	return result(sorted[min(max(int(math.Ceil(rank))-1, 0), n-1)])
-}
-
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 func result(x float64) (float64, bool) {

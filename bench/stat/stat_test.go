@@ -115,26 +115,12 @@ func TestP134_SmallSamples(t *testing.T) {
 	if got, ok := Percentile(three, 99); !ok || got != 29.8 {
 		t.Errorf("linear p99 of 10, 20, 30: %v, want 29.8", got)
 	}
-	if got, ok := NearestRank(three, 0.99); !ok || got != 30 {
-		t.Errorf("nearest rank: %v, want 30", got)
-	}
 	for _, p := range []float64{0, 1, 50, 99, 100} {
 		if got, ok := Percentile([]float64{10}, p); !ok || got != 10 {
 			t.Errorf("p%v of one sample: %v, want 10", p, got)
 		}
 		if _, ok := Percentile(nil, p); ok {
 			t.Errorf("p%v of nothing is defined", p)
-		}
-	}
-	for n := 1; n <= 50; n++ {
-		xs := make([]float64, n)
-		for i := range xs {
-			xs[i] = float64(i + 1)
-		}
-		for rank := 1; rank <= n; rank++ { // exactly rank/n of the samples
-			if got, ok := NearestRank(xs, float64(rank)/float64(n)); !ok || got != float64(rank) {
-				t.Errorf("nearest rank %d of %d: %v", rank, n, got)
-			}
 		}
 	}
 }
