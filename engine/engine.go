@@ -67,18 +67,19 @@ type Engine struct {
 	memory  native.SessionMemory
 	pool    *kvcache.Pool
 
-	prompts [][]int32 // of the last Begin
-	done    []int     // prompt tokens submitted, a sequence
-	next    []int32   // token that the next decode row takes, a sequence
-	table   []int32   // [sequences][stride] page table
-	stride  int
+	prompts   [][]int32 // of the last Begin
+	submitted []int     // rows of the prompt that were submitted, a sequence
+	next      []int32   // token that the next decode row takes, a sequence
+	table     []int32   // [sequences][stride] page table
+	stride    int
 
 	batch   native.Batch
-	owner   []int32 // sequence of each wanted row
-	chosen  []int32 // tokens of the wanted rows
-	pending bool    // submitted and not waited for
-	ready   bool    // every prompt is in the cache
-	info    native.StepInfo
+	owner   []int32         // sequence of each wanted row
+	chosen  []int32         // tokens of the wanted rows
+	pending bool            // submitted and not waited for
+	ready   bool            // every prompt is in the cache
+	info    native.StepInfo // of the last submit
+	step    stepInfo
 }
 
 // NewEngine opens a session for the options. What does not fit is an error that
@@ -97,7 +98,8 @@ func (m *Model) NewEngine(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open engine for %d sequences of %d tokens: %w", o.Sequences, o.Context, err)
 	}
-	e := &Engine{model: m, opts: o, session: s, pool: kvcache.New(o.Pages(), o.PageSize)}
+	e := &Engine{model: m, opts: o, session: s, pool: kvcache.New(o.Pages(), o.PageSize),
+		step: stepInfo{deviceNS: -1}}
 	if err := e.prepare(); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("open engine for %d sequences of %d tokens: %w", o.Sequences, o.Context, err)
@@ -110,7 +112,7 @@ func (e *Engine) prepare() error {
 	o := e.opts
 	e.stride = e.pool.PagesFor(o.Context)
 	e.table = make([]int32, o.Sequences*e.stride)
-	e.done, e.next = make([]int, 0, o.Sequences), make([]int32, 0, o.Sequences)
+	e.submitted, e.next = make([]int, 0, o.Sequences), make([]int32, 0, o.Sequences)
 	e.owner, e.chosen = make([]int32, 0, o.Logits), make([]int32, o.Logits)
 	e.batch = native.Batch{Tokens: make([]int32, 0, o.ChunkRows), Sequences: make([]int32, 0, o.ChunkRows),
 		Positions: make([]int32, 0, o.ChunkRows), Want: make([]int32, 0, o.Logits), PageTable: e.table, PageStride: e.stride}
@@ -141,9 +143,9 @@ func (e *Engine) Begin(prompts [][]int32, maxNew int) error {
 	}
 	e.pool.CloseAll()
 	e.prompts, e.ready = prompts, false
-	e.done, e.next = e.done[:len(prompts)], e.next[:len(prompts)]
+	e.submitted, e.next = e.submitted[:len(prompts)], e.next[:len(prompts)]
 	for i := range prompts {
-		e.done[i], e.next[i] = 0, 0
+		e.submitted[i], e.next[i] = 0, 0
 		if err := e.pool.Open(i); err != nil {
 			return err
 		}
@@ -158,6 +160,7 @@ func (e *Engine) Prefill() error {
 	if len(e.prompts) == 0 || e.ready {
 		return fmt.Errorf("prefill: no new prompts: Begin first")
 	}
+	e.step.start()
 	e.clearRows()
 	for s, prompt := range e.prompts {
 		if err := e.extend(s, len(prompt)); err != nil {
@@ -171,7 +174,6 @@ func (e *Engine) Prefill() error {
 			}
 			e.row(s, prompt[i], i, i == len(prompt)-1)
 		}
-		e.done[s] = len(prompt)
 	}
 	e.ready = true
 	return e.submit()
@@ -195,6 +197,7 @@ func (e *Engine) Decode() error {
 	if !e.ready || e.pending {
 		return fmt.Errorf("decode: the prompts are not in the cache yet: Prefill and Wait first")
 	}
+	e.step.start()
 	e.clearRows()
 	for s := range e.prompts {
 		if err := e.extend(s, 1); err != nil {
@@ -239,6 +242,11 @@ func (e *Engine) submit() error {
 		return err
 	}
 	e.pending = true
+	for i, s := range e.batch.Sequences {
+		if int(e.batch.Positions[i]) < len(e.prompts[s]) {
+			e.submitted[s]++
+		}
+	}
 	return nil
 }
 
@@ -253,6 +261,7 @@ func (e *Engine) Wait() error {
 	if err := e.session.Wait(e.chosen[:n], &e.info); err != nil {
 		return err
 	}
+	e.step.add(&e.info)
 	for i, s := range e.owner {
 		e.next[s] = e.chosen[i]
 	}
@@ -266,19 +275,22 @@ func (e *Engine) Tokens() []int32 { return e.next }
 // that the last step chose: teacher forcing.
 func (e *Engine) Force(tokens []int32) { copy(e.next, tokens) }
 
-// DeviceNS is the device's own time of the last step in ns, -1 where it has no clock.
-func (e *Engine) DeviceNS() int64 { return e.info.DeviceNS }
+// DeviceNS is the device's own time of the last step in ns, the sum over its chunks;
+// -1 where the device has no clock, and before the first step.
+func (e *Engine) DeviceNS() int64 { return e.step.deviceNS }
 
-// Graph says how the last step ran: "none", "eager" or "captured".
-func (e *Engine) Graph() string { return e.info.Graph.String() }
+// Graph says how the last step ran: "none", "eager" or "captured", which a prefill
+// in several chunks is only if all of them were.
+func (e *Engine) Graph() string { return e.step.graph.String() }
 
-// Cached is how many prompt tokens were taken from a cache since Begin: none,
-// because there is no prefix cache and Prefill submits every row.
+// Cached is how many prompt tokens were taken from a cache since Begin: those of
+// which no row was submitted although the prompts are in the cache. There is no
+// prefix cache, so anything but 0 is a fault.
 func (e *Engine) Cached() int {
 	cached := 0
 	for i, p := range e.prompts {
 		if e.ready {
-			cached += len(p) - e.done[i]
+			cached += len(p) - e.submitted[i]
 		}
 	}
 	return cached

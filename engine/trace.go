@@ -25,6 +25,7 @@ func (e *Engine) Trace(prompt []int32, from int, visit func(position int, logits
 	if err := e.Begin([][]int32{prompt}, 0); err != nil {
 		return err
 	}
+	e.step.start()
 	logits := make([]float32, e.model.Config.Vocab)
 	if err := e.extend(0, len(prompt)); err != nil {
 		return err
@@ -52,7 +53,7 @@ func (e *Engine) Trace(prompt []int32, from int, visit func(position int, logits
 		}
 		start += len(e.batch.Tokens)
 	}
-	e.done[0], e.ready = len(prompt), true
+	e.ready = true
 	return nil
 }
 
