@@ -19,6 +19,14 @@
 // one pass, the last whole one. The time between steps is not in it; Wall is
 // the same pass from its first clock read to its last.
 //
+// # Doubts
+//
+// What the records give reason to doubt is computed here too, not at the capture,
+// so that a better rule reaches old files: a first call slower than the steady
+// ones, a sample far out, steps that ran in different ways, steps that are short
+// against what the harness itself costs. A point's own warnings hold what its
+// records do not tell.
+//
 // # Tails
 //
 // A percentile is given only where the samples reach into its tail: p and n

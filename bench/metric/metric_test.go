@@ -106,7 +106,7 @@ func TestP143_FirstCallSlower(t *testing.T) {
 		t.Errorf("a steady run: %q", p.Notes)
 	}
 	cold := append(repeat(3, 510*ms), steady...)
-	want := "first decode step 500 ms slower than median: not warmed up"
+	want := "decode step: first call 500 ms slower than median: not warmed up"
 	if p := only(t, run(1, 8, repeat(5, ms), cold)); !strings.Contains(strings.Join(p.Notes, "\n"), want) {
 		t.Errorf("notes %q, want %q", p.Notes, want)
 	}
@@ -115,12 +115,68 @@ func TestP143_FirstCallSlower(t *testing.T) {
 		t.Errorf("notes %q, want %q", p.Notes, want)
 	}
 	f := run(1, 8, append(repeat(1, 90*ms), repeat(4, 10*ms)...), steady)
-	if p := only(t, f); !strings.Contains(strings.Join(p.Notes, "\n"), "first prefill 80 ms slower than median") {
+	if p := only(t, f); !strings.Contains(strings.Join(p.Notes, "\n"), "prefill: first call 80 ms slower than median: not warmed up") {
 		t.Errorf("notes %q", p.Notes)
 	}
-	f.Points[0].Warnings = []string{"first call 80 ms slower than median of the later half: not warmed up"}
-	if p := only(t, f); strings.Count(strings.Join(p.Notes, "\n"), "not warmed up") != 1 {
-		t.Errorf("said twice: %q", p.Notes)
+	// It is the first pass that is cold, not the last.
+	twice := run(1, 8, repeat(5, ms), cold)
+	for i := range steady {
+		s := twice.Steps[len(twice.Steps)-len(steady)+i]
+		s.Iteration, s.Index, s.HostNS = 5, i+1, 10*ms
+		twice.Steps = append(twice.Steps, s)
+	}
+	if p := only(t, twice); !strings.Contains(strings.Join(p.Decode.Warnings, "\n"), want) {
+		t.Errorf("notes %q, want %q", p.Notes, want)
+	}
+}
+
+func TestCold(t *testing.T) {
+	for _, c := range []struct {
+		ns   []float64
+		want bool
+	}{
+		{nil, false},
+		{[]float64{900, 10, 10}, false},
+		{[]float64{900, 10, 10, 10}, true},
+		{[]float64{900, 900, 900, 10, 10}, true},
+		{[]float64{12, 10, 10, 10, 10}, false},
+		{[]float64{13, 10, 10, 10, 10}, true},
+		{[]float64{13, 10, 10, 13, 13}, false},             // as slow later: noise
+		{[]float64{13, 10, 10, 10, 10, 10, 10, 900}, true}, // one hiccup later does not hide it
+		{[]float64{10, 10, 10, 10, 900}, false},
+	} {
+		if got := cold("x", c.ns); (got != "") != c.want {
+			t.Errorf("cold(%v) = %q", c.ns, got)
+		}
+	}
+}
+
+func TestShortStepsAgainstTheEmptyStep(t *testing.T) {
+	point, other := 0, 1
+	check := func(point *int, detail string) bench.Check {
+		return bench.Check{Name: bench.CheckEmptyStep, OK: true, Point: point, Detail: []byte(detail)}
+	}
+	f := run(1, 8, repeat(5, 4*ms), repeat(6, ms))
+	for detail, want := range map[string]string{
+		`{"pairs":3,"median_ns":10000}`:   "",
+		`{"pairs":3,"median_ns":10001}`:   "shortest step 1000000 ns is under 100 times the empty step (10001 ns): the harness is 1 % of it",
+		`{"pairs":3,"median_ns":2000000}`: "shortest step 1000000 ns is under 100 times the empty step (2000000 ns): the harness is 1e+02 % of it",
+		`{"median_ns":"?"}`:               "",
+	} {
+		f.Checks = []bench.Check{check(&other, `{"median_ns":900000}`), check(nil, `{"median_ns":900000}`), check(&point, detail)}
+		if got := strings.Join(only(t, f).Notes, "\n"); got != want {
+			t.Errorf("%s: notes %q, want %q", detail, got, want)
+		}
+	}
+	// Without a split the iterations' mean step stands for the steps.
+	f.Steps, f.Iterations = nil, []bench.Iteration{{HostNS: 15 * ms}, {HostNS: 14 * ms}}
+	f.Checks = []bench.Check{check(&point, `{"median_ns":20001}`)}
+	if got := strings.Join(only(t, f).Notes, ""); !strings.HasPrefix(got, "shortest step 2000000 ns is under 100 times") {
+		t.Errorf("notes %q", got)
+	}
+	f.Points[0].Status = bench.StatusFailed
+	if got := only(t, f).Notes; len(got) != 0 {
+		t.Errorf("a failed point: %q", got)
 	}
 }
 

@@ -36,7 +36,7 @@ type Point struct {
 	TotalRate      *float64      // prompt and new tokens over TotalNS, all rows
 	Iterations     bench.Summary // whole generate calls, ns; N 0 where none were timed
 	IterationTimes []int64       // in their order, ns
-	Notes          []string      // warnings: the point's own, then those found here
+	Notes          []string      // warnings: the point's own, then those found in its records
 }
 
 // Points summarises a file, in the order of its point lines; the point that was
@@ -61,10 +61,10 @@ func Points(f *bench.File) []Point {
 	}
 	points := make([]Point, 0, len(f.Points)+len(open))
 	for _, p := range f.Points {
-		points = append(points, summarise(Point{Point: p, Finished: true}, steps[p.Point], calls[p.Point]))
+		points = append(points, summarise(Point{Point: p, Finished: true}, steps[p.Point], calls[p.Point], emptyStep(f.Checks, p.Point)))
 	}
 	for _, n := range open {
-		points = append(points, summarise(unfinished(f, n, steps[n]), steps[n], calls[n]))
+		points = append(points, summarise(unfinished(f, n, steps[n]), steps[n], calls[n], emptyStep(f.Checks, n)))
 	}
 	return points
 }
@@ -98,7 +98,8 @@ func place(w bench.Workload, n int) (batch, input, output int, ok bool) {
 
 // summarise fills in the figures. A point that failed or was skipped gets none:
 // numbers of something that went wrong are not kept apart by those who copy them.
-func summarise(p Point, steps []bench.Step, calls []bench.Iteration) Point {
+// empty is the empty step in ns, 0 where it is unknown.
+func summarise(p Point, steps []bench.Step, calls []bench.Iteration, empty int64) Point {
 	p.Notes = slices.Clone(p.Warnings)
 	if p.Finished && p.Status != bench.StatusOK {
 		steps, calls = nil, nil
@@ -124,11 +125,18 @@ func summarise(p Point, steps []bench.Step, calls []bench.Iteration) Point {
 	p.Device = Summarise(bench.SemanticsStep, "decode_step_device", "ns", device)
 	p.Device.Failed = len(decode) - len(device)
 	p.SlopeNS = defined(slope(context, decode))
-	p.Graph = graphs(steps)
+	modes := graphs(steps)
+	p.Graph = strings.Join(modes, ", ")
 	p.pass(steps)
 	p.rates()
 	p.iterations(calls)
-	p.doubt(prefill)
+	p.doubt(prefill, steps)
+	if len(modes) > 1 {
+		p.raise(&p.Decode, "decode steps ran in different ways: "+p.Graph)
+	}
+	if text := p.short(empty); text != "" {
+		p.Notes = append(p.Notes, text)
+	}
 	return p
 }
 
@@ -147,8 +155,9 @@ func slope(context, ns []float64) (float64, bool) {
 	return stat.Slope(x, y)
 }
 
-// graphs says how the decode steps ran.
-func graphs(steps []bench.Step) string {
+// graphs says how the decode steps ran: the one mode, or each with its count, as
+// when a backend falls back from a captured graph.
+func graphs(steps []bench.Step) []string {
 	counts := map[string]int{}
 	var modes []string
 	for _, s := range steps {
@@ -161,13 +170,13 @@ func graphs(steps []bench.Step) string {
 		counts[s.Graph]++
 	}
 	if len(modes) == 1 {
-		return modes[0]
+		return modes
 	}
 	slices.Sort(modes)
 	for i, m := range modes {
 		modes[i] = fmt.Sprintf("%s %d", m, counts[m])
 	}
-	return strings.Join(modes, ", ")
+	return modes
 }
 
 // pass picks the last iteration with all output_len-1 decode steps. Where some

@@ -1,8 +1,6 @@
 package metric
 
 import (
-	"fmt"
-
 	"lathe/bench"
 	"lathe/bench/stat"
 )
@@ -61,36 +59,4 @@ func defined(x float64, ok bool) *float64 {
 		return nil
 	}
 	return &x
-}
-
-// farOut is how many medians the slowest sample of a calm series stays below.
-const farOut = 3
-
-// outlier says that the slowest of a series stands far out; "" where it does
-// not.
-func outlier(what string, s bench.Summary) string {
-	if s.N < 4 || s.Median == nil || *s.Median <= 0 || *s.Max <= farOut**s.Median {
-		return ""
-	}
-	return fmt.Sprintf("slowest %s takes %.1f times the median", what, *s.Max / *s.Median)
-}
-
-// coldSlack is how much slower than the steady ones a first call may be.
-const coldSlack = 0.25
-
-// cold says that the first of equal calls was slower than the steady ones, as
-// happens without enough warm-up; "" where it was not. Steady is the later half
-// of the calls, so that a few slow ones at the start cannot hide each other. The
-// first must be above all but a tenth of that half too, at least one, so that one
-// hiccup there does not hide it. ns in the order of the calls.
-func cold(what string, ns []float64) string {
-	if len(ns) < 4 {
-		return ""
-	}
-	later := stat.Sorted(ns[(len(ns)+1)/2:])
-	median, ok := stat.Median(later)
-	if !ok || ns[0] <= later[(len(later)-1)*9/10] || ns[0]-median <= coldSlack*median {
-		return ""
-	}
-	return fmt.Sprintf("first %s %.4g ms slower than median: not warmed up", what, (ns[0]-median)/1e6)
 }

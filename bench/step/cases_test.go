@@ -48,11 +48,12 @@ func TestP143_WarmUpInOneBatch(t *testing.T) {
 					slow++
 				}
 			}
-			if warned := len(h.points[0].Warnings) > 0; warned != c.warning || (slow > 0) != c.warning {
-				t.Fatalf("%d slow measured steps, warnings %q", slow, h.points[0].Warnings)
+			if (slow > 0) != c.warning {
+				t.Fatalf("%d slow measured steps", slow)
 			}
-			if c.warning && !strings.Contains(h.points[0].Warnings[0], "prefill: first call 500 ms slower than median") {
-				t.Errorf("warning %q", h.points[0].Warnings[0])
+			notes := h.notes(t, 0)
+			if warned := strings.Contains(notes, "prefill: first call 500 ms slower than median: not warmed up"); warned != c.warning || !c.warning && notes != "" {
+				t.Errorf("notes %q", notes)
 			}
 			if warm := h.hostNS(func(s bench.Step) bool { return s.Warmup && s.Phase == bench.Decode }); len(warm) != c.steps {
 				t.Errorf("%d warm-up decode steps recorded, want %d", len(warm), c.steps)
@@ -99,8 +100,8 @@ func TestP143_SlowFirstDecodeStep(t *testing.T) {
 	plan := smallPlan([]int{1}, []int{4}, []int{9})
 	plan.StepsWarmup, plan.Iterations = 0, 2
 	h := sweep(t, m, plan)
-	if w := h.points[0].Warnings; len(w) != 1 || !strings.HasPrefix(w[0], "decode: first call 500 ms slower than median") {
-		t.Errorf("warnings %q", w)
+	if notes := h.notes(t, 0); !strings.Contains(notes, "decode step: first call 500 ms slower than median: not warmed up") || strings.Contains(notes, "prefill") {
+		t.Errorf("notes %q", notes)
 	}
 }
 
@@ -108,7 +109,7 @@ func TestP143_WarmUpInLatency(t *testing.T) {
 	for _, c := range []struct {
 		warmup  int
 		warning string
-	}{{3, ""}, {0, "generate: first call 1500 ms slower than median"}} {
+	}{{3, ""}, {0, "iteration: first call 1500 ms slower than median: not warmed up"}} {
 		m := slowStart()
 		r := newTape(t, m)
 		plan := step.LatencyPlan{Batch: 1, InputLen: 4, OutputLen: 8, Warmup: c.warmup, Iterations: 30, Vocab: 10}
@@ -123,8 +124,8 @@ func TestP143_WarmUpInLatency(t *testing.T) {
 				}
 			}
 		}
-		if got := strings.Join(h.points[0].Warnings, ""); !strings.HasPrefix(got, c.warning) || (c.warning == "") != (got == "") {
-			t.Errorf("warm-up %d: warnings %q, want %q", c.warmup, got, c.warning)
+		if got := h.notes(t, 0); !strings.Contains(got, c.warning) || (c.warning == "") != (got == "") {
+			t.Errorf("warm-up %d: notes %q, want %q", c.warmup, got, c.warning)
 		}
 	}
 }

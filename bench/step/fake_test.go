@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 
 	"lathe/bench"
+	"lathe/bench/metric"
 	"lathe/bench/step"
 )
 
@@ -211,6 +213,19 @@ func (r *tape) read(t *testing.T) held {
 		t.Fatalf("read the tape back: %q", w)
 	}
 	return h
+}
+
+// notes are what a report says of a point of these records.
+func (h held) notes(t *testing.T, point int) string {
+	t.Helper()
+	f := &bench.File{Points: h.points, Steps: h.steps, Iterations: h.iterations, Checks: h.checks}
+	for _, p := range metric.Points(f) {
+		if p.Point.Point == point {
+			return strings.Join(p.Notes, "\n")
+		}
+	}
+	t.Fatalf("no point %d", point)
+	return ""
 }
 
 // hostNS are the times of the steps that keep passes.

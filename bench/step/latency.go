@@ -118,7 +118,7 @@ func (m *measurement) latency(ctx context.Context, plan LatencyPlan) error {
 		generate = m.unsplit
 	}
 	for i := range plan.Warmup {
-		if _, err := m.iteration(ctx, generate, i, true); err != nil {
+		if err := m.iteration(ctx, generate, i, true); err != nil {
 			return fmt.Errorf("warm-up: %w", err)
 		}
 	}
@@ -126,42 +126,24 @@ func (m *measurement) latency(ctx context.Context, plan LatencyPlan) error {
 	if err != nil {
 		return err
 	}
-	times := make([]int64, 0, plan.Iterations)
 	for i := range plan.Iterations {
-		ns, err := m.iteration(ctx, generate, i, false)
-		if err != nil {
+		if err := m.iteration(ctx, generate, i, false); err != nil {
 			return err
 		}
-		times = append(times, ns)
 	}
-	if plan.NoSplit {
-		m.shortest = shortestStep(times, plan.OutputLen)
-	}
-	m.doubtFirst("generate", times)
-	m.doubt(empty)
 	return m.disclose(empty, plan.Overhead)
 }
 
-// shortestStep is the shortest mean step of the iterations, where none was
-// timed alone.
-func shortestStep(times []int64, steps int) int64 {
-	shortest := times[0]
-	for _, ns := range times {
-		shortest = min(shortest, ns)
-	}
-	return shortest / int64(steps)
-}
-
 // iteration runs one generate call with the collector off and writes its
-// records; it returns the call's time.
-func (m *measurement) iteration(ctx context.Context, generate generator, i int, warmup bool) (int64, error) {
+// records.
+func (m *measurement) iteration(ctx context.Context, generate generator, i int, warmup bool) error {
 	m.timer.Reset()
 	m.whole = bench.Iteration{}
 	err := m.call(ctx, generate, i, warmup)
 	if wrote := m.write(); wrote != nil {
-		return 0, fatal{wrote}
+		return fatal{wrote}
 	}
-	return m.whole.HostNS, err
+	return err
 }
 
 func (m *measurement) call(ctx context.Context, generate generator, i int, warmup bool) error {

@@ -85,8 +85,8 @@ func (r Rig) measure(ctx context.Context, p Point, s subject, body func(*measure
 	}
 	m := &measurement{
 		rig: r, point: p, noSync: s.noSync,
-		cached: -1, shortest: -1, graphs: map[string]int{},
-		timer: NewTimer(r.Clock, s.records, s.noSync),
+		cached: -1,
+		timer:  NewTimer(r.Clock, s.records, s.noSync),
 	}
 	if err := m.rows(s); err != nil {
 		return closed(line, err), nil
@@ -179,9 +179,6 @@ func (m *measurement) oneBatch(ctx context.Context, plan Plan) error {
 			return err
 		}
 	}
-	m.doubtFirst("prefill", m.prefills)
-	m.doubtFirst("decode", m.decodes)
-	m.doubt(empty)
 	return m.disclose(empty, plan.Overhead)
 }
 
@@ -194,47 +191,18 @@ func (m *measurement) emptyStep(pairs int) (int64, error) {
 	return EmptyStep(m.engine, m.rig.Clock, pairs)
 }
 
-// doubtFirst warns where the first of a series of equal calls was slow.
-func (m *measurement) doubtFirst(what string, ns []int64) {
-	if text := FirstCallWarning(ns); text != "" {
-		m.warnings = append(m.warnings, what+": "+text)
-	}
-}
-
-// doubt adds the other warnings that the point's own records give rise to.
-func (m *measurement) doubt(empty int64) {
-	if text := ShortStepWarning(m.shortest, empty); text != "" {
-		m.warnings = append(m.warnings, text)
-	}
-	if text := graphWarning(m.graphs); text != "" {
-		m.warnings = append(m.warnings, text)
-	}
-}
-
-// EmptyStepCheck is the name of the Check record that holds a point's empty
-// step; its detail is an EmptyStepDetail.
-const EmptyStepCheck = "empty_step"
-
-// EmptyStepDetail is what the harness costs in one point against its shortest
-// measured step, in nanoseconds.
-type EmptyStepDetail struct {
-	Point      int   `json:"point"`
-	Pairs      int   `json:"pairs"`
-	MedianNS   int64 `json:"median_ns"`
-	ShortestNS int64 `json:"shortest_step_ns"`
-}
-
-// disclose records the empty step; the check is ok where no step is too short
-// against it.
+// disclose records the empty step. What it means for the point, package metric
+// says.
 func (m *measurement) disclose(empty int64, pairs int) error {
 	if pairs == 0 || m.noSync {
 		return nil
 	}
-	detail, err := json.Marshal(EmptyStepDetail{Point: m.point.ID, Pairs: pairs, MedianNS: empty, ShortestNS: m.shortest})
+	detail, err := json.Marshal(bench.EmptyStep{Pairs: pairs, MedianNS: empty})
 	if err != nil {
 		return fatal{fmt.Errorf("record the empty step of %s: %w", m.point, err)}
 	}
-	check := bench.Check{Kind: bench.KindCheck, Name: EmptyStepCheck, OK: ShortStepWarning(m.shortest, empty) == "", Detail: detail}
+	point := m.point.ID // a recorder that keeps the check keeps no more of m
+	check := bench.Check{Kind: bench.KindCheck, Name: bench.CheckEmptyStep, OK: true, Point: &point, Detail: detail}
 	if err := m.rig.Recorder.Write(check); err != nil {
 		return fatal{fmt.Errorf("record the empty step of %s: %w", m.point, err)}
 	}

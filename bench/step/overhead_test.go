@@ -90,6 +90,8 @@ func TestEmptyStep(t *testing.T) {
 	}
 }
 
+// The empty step is recorded as it is; that a step is short against it, the
+// report says.
 func TestShortStepsAreNamed(t *testing.T) {
 	run := func(work int64) held {
 		m := &machine{cost: func(*engine) int64 { return work }}
@@ -99,53 +101,55 @@ func TestShortStepsAreNamed(t *testing.T) {
 				m.now += 10
 			}
 		}
-		plan := smallPlan([]int{1}, []int{2}, []int{3})
+		plan := smallPlan([]int{1}, []int{2}, []int{3, 4})
 		plan.Overhead = 3
 		return sweep(t, m, plan)
 	}
 	h := run(999)
-	if len(h.points[0].Warnings) != 1 || !strings.Contains(h.points[0].Warnings[0], "shortest step 999 ns is under 100 times the empty step (10 ns): the harness is 1 % of it") {
-		t.Errorf("999 ns: warnings %q", h.points[0].Warnings)
-	}
-	if c := h.checks[0]; c.Name != step.EmptyStepCheck || c.OK || string(c.Detail) != `{"point":0,"pairs":3,"median_ns":10,"shortest_step_ns":999}` {
-		t.Errorf("check %+v %s", c, c.Detail)
-	}
-	if h := run(1000); len(h.points[0].Warnings) != 0 || !h.checks[0].OK {
-		t.Errorf("1000 ns: warnings %q", h.points[0].Warnings)
-	}
-}
-
-func TestFirstCallWarning(t *testing.T) {
-	for _, c := range []struct {
-		ns   []int64
-		want bool
-	}{
-		{nil, false},
-		{[]int64{900, 10, 10}, false},
-		{[]int64{900, 10, 10, 10}, true},
-		{[]int64{900, 900, 900, 10, 10}, true},
-		{[]int64{12, 10, 10, 10, 10}, false},
-		{[]int64{13, 10, 10, 10, 10}, true},
-		{[]int64{13, 10, 10, 13, 10}, false}, // as slow later: noise
-		{[]int64{10, 10, 10, 10, 900}, false},
-	} {
-		if got := step.FirstCallWarning(c.ns); (got != "") != c.want {
-			t.Errorf("FirstCallWarning(%v) = %q", c.ns, got)
+	for point := range 2 {
+		if notes := h.notes(t, point); notes != "shortest step 999 ns is under 100 times the empty step (10 ns): the harness is 1 % of it" {
+			t.Errorf("999 ns: notes %q", notes)
+		}
+		if c := h.checks[point]; c.Name != bench.CheckEmptyStep || !c.OK || c.Point == nil || *c.Point != point || string(c.Detail) != `{"pairs":3,"median_ns":10}` {
+			t.Errorf("check %+v %s", c, c.Detail)
 		}
 	}
+	if notes := run(1000).notes(t, 1); notes != "" {
+		t.Errorf("1000 ns: notes %q", notes)
+	}
 }
 
-func TestMixedGraphModesAreNamed(t *testing.T) {
-	m := &machine{}
-	m.graph = func(e *engine) string {
+// A capture keeps records and sums nothing up: whatever its records tell, its
+// line does not.
+func TestAPointsLineSaysOnlyWhatItsRecordsDoNot(t *testing.T) {
+	m := slowStart() // cold,
+	m.cached = 0
+	m.graph = func(e *engine) string { // of two modes,
 		if e.phase == bench.Prefill || e.context > 3 {
 			return "eager"
 		}
 		return "captured"
 	}
-	h := sweep(t, m, smallPlan([]int{1}, []int{2}, []int{4}))
-	if w := h.points[0].Warnings; len(w) != 1 || w[0] != "decode steps ran in different ways: 1 captured 2 eager" {
-		t.Errorf("warnings %q", w)
+	m.onCall = func(int) { // and short against the empty step
+		if n := len(m.log); n >= 2 && m.log[n-1] == "wait" && m.log[n-2] == "now" {
+			m.now += millisecond
+		}
+	}
+	plan := smallPlan([]int{1}, []int{2}, []int{9})
+	plan.PrefillReps, plan.PrefillWarmup, plan.StepsWarmup, plan.Overhead = 5, 0, 0, 3
+	h := sweep(t, m, plan)
+	if len(h.points[0].Warnings) != 0 {
+		t.Errorf("the line says %q", h.points[0].Warnings)
+	}
+	notes := h.notes(t, 0)
+	for _, want := range []string{
+		"prefill: first call 500 ms slower than median: not warmed up",
+		"decode steps ran in different ways: captured 1, eager 7",
+		"shortest step 20000000 ns is under 100 times the empty step (1000000 ns): the harness is 5 % of it",
+	} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("notes %q, want %q", notes, want)
+		}
 	}
 }
 

@@ -21,12 +21,8 @@ type measurement struct {
 	longest int // tokens of the longest row
 	noSync  bool
 
-	// For the point's line, over measured passes.
-	cached   int     // most cached tokens that a pass saw; -1 before the first
-	prefills []int64 // host ns
-	decodes  []int64 // host ns, of the first pass that has any
-	shortest int64   // of all steps; -1 before the first
-	graphs   map[string]int
+	// For the point's line: what its records do not tell.
+	cached   int // most cached tokens that a pass saw; -1 before the first
 	warnings []string
 
 	whole bench.Iteration // of the pass, where it has one; Kind empty: none
@@ -165,33 +161,10 @@ func (m *measurement) writeSteps(steps []bench.Step) error {
 	if err := m.rig.Recorder.WriteSteps(steps); err != nil {
 		return fmt.Errorf("record the steps of %s: %w", m.point, err)
 	}
-	for i := range steps {
-		m.note(&steps[i])
-	}
 	if m.rig.Events.Pass != nil {
 		m.rig.Events.Pass(m.point, steps)
 	}
 	return nil
-}
-
-// note keeps what the point's warnings are made of.
-func (m *measurement) note(s *bench.Step) {
-	if s.Warmup {
-		return
-	}
-	if m.shortest < 0 || s.HostNS < m.shortest {
-		m.shortest = s.HostNS
-	}
-	if s.Phase == bench.Prefill {
-		m.prefills = append(m.prefills, s.HostNS)
-		return
-	}
-	if s.Graph != "" {
-		m.graphs[s.Graph]++
-	}
-	if len(m.decodes) == s.Index-1 {
-		m.decodes = append(m.decodes, s.HostNS)
-	}
 }
 
 // warmUp runs warm-up passes until both counts are reached; where a row has one
