@@ -56,6 +56,16 @@ func decide(e estimate, strict bool) Verdict {
 	return undecided
 }
 
+// thresholdMost is the largest threshold under which "no difference" is an
+// answer. Above it, unless it was asked for, the machine was too noisy to see
+// anything that would matter.
+const thresholdMost = 0.10
+
+// tooNoisy takes back a "no difference" of a threshold that nobody asked for.
+func (p Plan) tooNoisy(v Verdict, e estimate) bool {
+	return v == NoDifference && p.Delta == nil && e.threshold > math.Log1p(thresholdMost)
+}
+
 // enough is how many epochs the undecided data call for:
 // (t*s/h)^2 with h the distance to the threshold, at least half of it.
 func enough(e estimate) int {

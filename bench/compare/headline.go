@@ -201,6 +201,10 @@ func (p Plan) tellHeadline(h *headline, js []judgement, slower []int) {
 			used++
 		}
 	}
+	if h.ok && p.tooNoisy(h.verdict, h.est) {
+		h.verdict = Inconclusive
+		h.reasons = append(h.reasons, noise(h.est))
+	}
 	if h.ok {
 		n := fmt.Sprintf("mean of %d points, %d epochs, %d blocks, %d steps", used, h.epochs, h.blocks, h.steps)
 		h.reasons = append(h.reasons, describe(h.verdict, h.est, n, outlook(h.est, h.open)))

@@ -158,6 +158,9 @@ func (p Plan) tell(j *judgement) {
 	case len(doubtful) > 0:
 		j.verdict = Inconclusive
 		j.reasons = doubtful
+	case p.tooNoisy(j.verdict, j.est):
+		j.verdict = Inconclusive
+		j.reasons = append(j.reasons, noise(j.est))
 	}
 	if s := p.statement(j); s != "" {
 		j.reasons = append(j.reasons, s)
@@ -169,6 +172,11 @@ func (p Plan) tell(j *judgement) {
 	if j.coupled {
 		j.reasons = append(j.reasons, "power-coupled: the clock follows the variant, the kernel itself moves it; a lower clock lock separates the two")
 	}
+}
+
+// noise says why a "no difference" was taken back.
+func noise(e estimate) string {
+	return fmt.Sprintf("too noisy: only a change of %s %% or more would matter here", trim(percent(e.threshold)))
 }
 
 // blockVotes says what became of the blocks.

@@ -301,12 +301,30 @@ func TestThresholds(t *testing.T) {
 	if text := strings.Join(r.Reasons, " "); *r.ThresholdPercent < 0.5 || !strings.Contains(text, "no stored calibration") || r.Points[0].Calibrated {
 		t.Errorf("threshold %v: %s", *r.ThresholdPercent, text)
 	}
-	quiet, loud := of(func(*Plan) {}), judge(t, measure(t, &machine{cost: func() func(e *engine) int64 {
-		s := newSession(world{white: 0.03}, 1, 0, shortPlan())
-		s.total = 1e9
-		return func(*engine) int64 { ns, _ := s.stepNS(false); return int64(ns) }
-	}()}, shortPlan(decodeAt(0, 1, 64))))
-	if *loud.ThresholdPercent <= *quiet.ThresholdPercent {
-		t.Errorf("ten times the noise: threshold %v, was %v", *loud.ThresholdPercent, *quiet.ThresholdPercent)
+	loud := &machine{}
+	noise := newSession(world{white: 0.03}, 1, 0, shortPlan())
+	noise.total = 1e9
+	loud.cost = func(*engine) int64 { ns, _ := noise.stepNS(false); return int64(ns) }
+	if l := judge(t, measure(t, loud, shortPlan(decodeAt(0, 1, 64)))); *l.ThresholdPercent <= *r.ThresholdPercent {
+		t.Errorf("ten times the noise: threshold %v, was %v", *l.ThresholdPercent, *r.ThresholdPercent)
+	}
+}
+
+// "No difference" under a threshold that swallows everything is no answer,
+// unless that threshold was asked for.
+func TestTooNoisyIsInconclusive(t *testing.T) {
+	p := shortPlan(decodeAt(0, 1, 64), decodeAt(1, 2, 64))
+	for i := range p.Points {
+		floor := 0.2
+		p.Points[i].AAFloor = &floor
+	}
+	r := judge(t, measure(t, noisy(14, 0), p))
+	if r.Verdict != Inconclusive || r.Points[0].Verdict != Inconclusive || !strings.Contains(r.Reasons[0], "too noisy: only a change of 40 % or more") {
+		t.Errorf("%s %q", r.Verdict, r.Reasons)
+	}
+	wide := 0.5
+	p.Delta = &wide
+	if r := judge(t, measure(t, noisy(14, 0), p)); r.Verdict != NoDifference {
+		t.Errorf("asked for: %s %q", r.Verdict, r.Reasons)
 	}
 }
