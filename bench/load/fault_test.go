@@ -219,7 +219,7 @@ func TestMemoryIsBounded(t *testing.T) {
 func TestCaptureFails(t *testing.T) {
 	srv := serve(t, tokens(1000, time.Millisecond))
 	c := testClient(t, srv.url(), nil)
-	w, err := bench.OpenWriter("/dev/full", bench.Replace)
+	w, err := bench.OpenWriter("/dev/full", bench.New)
 	if err != nil {
 		t.Skip(err)
 	}

@@ -27,21 +27,18 @@ func (s *streams) dial(c *stream, x *exchange) error {
 	c.cancel = cancel
 	c.mu.Unlock()
 	err := s.connect(ctx, c)
+	class := c.aborted()
+	timeout := net.Error(nil)
 	switch {
-	case err != nil && ctx.Err() == context.DeadlineExceeded:
-		return x.expire(s.clock.Now()).err0(ClassConnect)
-	case err != nil && c.aborted() != "":
-		return fail(c.aborted(), errStopped)
+	case err == nil:
+		return nil
+	case class != "":
+		return fail(class, errStopped)
+	case ctx.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
+		e := x.expire(s.clock.Now())
+		return fail(e.class, e.err)
 	}
 	return err
-}
-
-// err0 is the ending as an error.
-func (e ending) err0(c Class) error {
-	if e.class != "" {
-		c = e.class
-	}
-	return fail(c, e.err)
 }
 
 // connect opens the socket, the tunnel where there is one, and TLS.
