@@ -216,3 +216,36 @@ func TestSlopeIsTheSame(t *testing.T) {
 		}
 	}
 }
+
+// Three looks at the nominal 0.0221, with no threshold: a little over 5 % of
+// runs without a change are called changed, where three looks at 0.05 would
+// call about twice as many.
+func TestLooksHoldTheLevel(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 1))
+	const runs = 20000
+	var corrected, plain int
+	for range runs {
+		xs := make([]float64, 12)
+		for i := range xs {
+			xs[i] = rng.NormFloat64()
+		}
+		c, p := false, false
+		for _, at := range DefaultPlan().Looks {
+			mean, _ := stat.Mean(xs[:at])
+			sd, _ := stat.SampleStd(xs[:at])
+			pv := tTest(mean, sd/math.Sqrt(float64(at)), studentsT(float64(at-1)))
+			c, p = c || pv <= DefaultPlan().Alpha, p || pv <= overallAlpha
+		}
+		if c {
+			corrected++
+		}
+		if p {
+			plain++
+		}
+	}
+	share, uncorrected := 100*float64(corrected)/runs, 100*float64(plain)/runs
+	t.Logf("called changed: %.2f %%, at 0.05 a look %.2f %%", share, uncorrected)
+	if share > 5.8 || share < 4 || uncorrected < 8 {
+		t.Errorf("called changed: %.2f %%, at 0.05 a look %.2f %%", share, uncorrected)
+	}
+}
