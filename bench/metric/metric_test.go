@@ -307,6 +307,9 @@ func TestGraphsAndDevice(t *testing.T) {
 	if p.Graph != "captured 3, eager 1" || p.Device.N != 3 || p.Device.Failed != 1 {
 		t.Errorf("graph %q, device %d of %d", p.Graph, p.Device.N, p.Device.Failed)
 	}
+	if want := "decode steps ran in different ways: captured 3, eager 1"; len(p.Notes) != 1 || p.Notes[0] != want {
+		t.Errorf("notes %q, want %q", p.Notes, want)
+	}
 }
 
 func TestVLLMLatency(t *testing.T) {

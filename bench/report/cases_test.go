@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,6 +82,72 @@ func TestP131_IncompleteIsSaidFirst(t *testing.T) {
 	}
 	if text := string(render(t, load(t, "sweep.jsonl"), "text")); strings.Contains(text, "INCOMPLETE") {
 		t.Error("a whole run is called incomplete")
+	}
+}
+
+// The empty step is about the harness: that a step is short against it is a note
+// of its point, and no numeric check that failed, also in an old file.
+func TestWhatIsANumericCheck(t *testing.T) {
+	f := load(t, "sweep.jsonl")
+	for i := range f.Checks {
+		f.Checks[i].OK = false
+	}
+	f.Checks = append(f.Checks, bench.Check{Name: "kernel"}, bench.Check{Name: "correctness", OK: true})
+	for _, format := range []string{"text", "json", "markdown"} {
+		text := strings.Join(strings.Fields(string(render(t, f, format))), " ")
+		if n := strings.Count(text, "numeric check"); n != 1 || !strings.Contains(text, "numeric check kernel failed") {
+			t.Errorf("%s: %d numeric checks failed", format, n)
+		}
+		if strings.Count(text, "is under 100 times the empty step") != 1 {
+			t.Errorf("%s: not one note on short steps", format)
+		}
+	}
+}
+
+// Every median has its n, and an interval from six samples on.
+func TestEveryMedianHasItsN(t *testing.T) {
+	f := load(t, "latency.jsonl")
+	for i := range f.Steps {
+		if s := &f.Steps[i]; s.Index > 1 {
+			s.DeviceNS = &s.HostNS
+		}
+	}
+	for n := 5; n <= 6; n++ {
+		g := *f
+		g.Steps = slices.DeleteFunc(slices.Clone(f.Steps), func(s bench.Step) bool { return !s.Warmup && s.Iteration >= n })
+		g.Iterations = slices.DeleteFunc(slices.Clone(f.Iterations), func(i bench.Iteration) bool { return !i.Warmup && i.Iteration >= n })
+		table := tabulate(metric.Points(&g))
+		for title, want := range map[string]string{"calls": fmt.Sprint(n), "n": fmt.Sprint(n), "steps": fmt.Sprint(3 * n)} {
+			at := slices.Index(table.titles, title)
+			if at < 0 || table.rows[0][at] != want {
+				t.Fatalf("n %d: column %q of %q %q, want %s", n, title, table.titles, table.rows, want)
+			}
+			median := table.rows[0][at-1]
+			if has := strings.Contains(median, "±"); has != (title == "steps" || n == 6) {
+				t.Errorf("%s samples: %q", want, median)
+			}
+		}
+		if at := slices.Index(table.titles, "device ms"); !strings.HasSuffix(table.rows[0][at], fmt.Sprintf(" (n=%d)", 2*n)) {
+			t.Errorf("device: %q", table.rows[0][at])
+		}
+	}
+}
+
+// What the end of a run says reaches every form for people and programs.
+func TestWarningsOfTheEnd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "raw.jsonl")
+	data := `{"kind":"run"}` + "\n" + `{"kind":"end","duration_ns":1,"reason":"completed","warnings":["the wall clock went back"]}` + "\n"
+	if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := bench.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"text", "json", "markdown"} {
+		if text := string(render(t, f, format)); strings.Count(text, "the wall clock went back") != 1 {
+			t.Errorf("%s: %s", format, text)
+		}
 	}
 }
 

@@ -30,6 +30,7 @@ type LatencyResult struct {
 	MedianInterval      *[2]float64     `json:"median_interval"` // 95 %
 	PrefillLatency      *float64        `json:"prefill_latency"`
 	PrefillN            int             `json:"prefill_n"`
+	PrefillInterval     *[2]float64     `json:"prefill_interval"` // of the median, 95 %
 	MedianDecodeLatency *float64        `json:"median_decode_latency"`
 	DecodeN             int             `json:"decode_n"`
 	DecodeInterval      *[2]float64     `json:"median_decode_interval"` // 95 %
@@ -78,7 +79,7 @@ func Latency(f *bench.File) (LatencyResult, error) {
 		Complete: Complete(f), Status: p.Status, Reason: p.Reason,
 		BatchSize: p.Batch, InputLen: p.InputLen, OutputLen: p.OutputLen,
 		N: p.Iterations.N, MedianLatency: seconds(p.Iterations.Median), MedianInterval: interval(p.Iterations),
-		PrefillLatency: o.PrefillLatency, PrefillN: p.Prefill.N,
+		PrefillLatency: o.PrefillLatency, PrefillN: p.Prefill.N, PrefillInterval: interval(p.Prefill),
 		MedianDecodeLatency: o.MedianDecodeLatency, DecodeN: p.Decode.N, DecodeInterval: interval(p.Decode),
 		Semantics: bench.SemanticsStep, Warnings: listed(p.Notes),
 		Backend: f.Run.Backend.Name, WorkloadSHA256: f.Run.WorkloadSHA256,

@@ -36,6 +36,8 @@ type OneBatchRow struct {
 	DecodeStd        *float64           `json:"std_decode_latency"`
 	DecodeTails      percentiles        `json:"decode_percentiles"` // null where decode_n does not reach the tail
 	DecodeDevice     *float64           `json:"median_decode_device_latency"`
+	DeviceN          int                `json:"decode_device_n"`
+	DeviceInterval   *[2]float64        `json:"median_decode_device_interval"` // of the median, 95 %
 	DecodeSlope      *float64           `json:"decode_latency_per_context_token"`
 	TotalIteration   *int               `json:"total_iteration"` // whose steps total_latency sums
 	WallLatency      *float64           `json:"wall_latency"`    // of that iteration, gaps included
@@ -78,7 +80,7 @@ func oneBatchRow(p metric.Point) OneBatchRow {
 		DecodeN: p.Decode.N, DecodeInterval: interval(p.Decode),
 		DecodeMean: seconds(p.Decode.Mean), DecodeStd: seconds(p.Decode.Std),
 		DecodeTails:  percentilesOf(p.Decode.Percentiles, 1e9),
-		DecodeDevice: seconds(p.Device.Median), DecodeSlope: seconds(p.SlopeNS), WallLatency: seconds(p.WallNS),
+		DecodeDevice: seconds(p.Device.Median), DeviceN: p.Device.N, DeviceInterval: interval(p.Device), DecodeSlope: seconds(p.SlopeNS), WallLatency: seconds(p.WallNS),
 		Cached: p.Cached, Graph: p.Graph, Memory: p.Memory, Warnings: listed(p.Notes),
 	}
 	if p.Prefill.N > 0 {

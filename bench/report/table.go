@@ -33,11 +33,13 @@ func columns() []column {
 		{"input", whole(func(p metric.Point) int { return p.InputLen }), true},
 		{"output", output, true},
 		{"call ms", func(p metric.Point) string { return centre(p.Iterations) }, false},
+		{"calls", func(p metric.Point) string { return size(p.Iterations) }, false},
 		{"prefill ms", func(p metric.Point) string { return centre(p.Prefill) }, true},
+		{"n", whole(func(p metric.Point) int { return p.Prefill.N }), true},
 		{"step ms", func(p metric.Point) string { return centre(p.Decode) }, true},
 		{"steps", whole(func(p metric.Point) int { return p.Decode.N }), true},
 		{"p99 ms", func(p metric.Point) string { return sigOr(metric.Percentile(p.Decode, 99), msPer, 4) }, false},
-		{"device ms", func(p metric.Point) string { return sigOr(p.Device.Median, msPer, 4) }, false},
+		{"device ms", device, false},
 		{"out tok/s", func(p metric.Point) string { return sigOr(p.OutputRate, 1, 4) }, true},
 		{"total ms", func(p metric.Point) string { return sigOr(p.TotalNS, msPer, 4) }, false},
 		{"memory", memory, false},
@@ -63,6 +65,24 @@ func centre(s bench.Summary) string {
 	}
 	reach := max(s.Interval.Hi-*s.Median, *s.Median-s.Interval.Lo) / *s.Median
 	return fmt.Sprintf("%s ±%.1f%%", text, 100*reach)
+}
+
+// size is how many samples a median is of.
+func size(s bench.Summary) string {
+	if s.N == 0 {
+		return none
+	}
+	return strconv.Itoa(s.N)
+}
+
+// device is the median on the device's clock, with its n where that is not the
+// number of steps.
+func device(p metric.Point) string {
+	text := sigOr(p.Device.Median, msPer, 4)
+	if p.Device.N > 0 && p.Device.Failed > 0 {
+		text += fmt.Sprintf(" (n=%d)", p.Device.N)
+	}
+	return text
 }
 
 func memory(p metric.Point) string {
@@ -205,8 +225,8 @@ func (t *table) mark(p metric.Point) string {
 
 // legend says what the columns mean.
 func (t *table) legend() []string {
-	l := []string{"Medians; ±: how far the 95 % interval of this run's median reaches (order statistics, six samples " +
-		"at least). It says nothing about the next run."}
+	l := []string{"Medians, each of as many samples as the column behind it says; ±: how far the 95 % interval of this " +
+		"run's median reaches (order statistics; fewer than six samples have none). It says nothing about the next run."}
 	if t.shown["total ms"] {
 		l = append(l, "total: prefill and the decode steps of one pass, without the gaps between them.")
 	}

@@ -35,10 +35,8 @@ func look(f *bench.File) view {
 	}
 	v.facts = facts(f)
 	v.warnings = slices.Concat(f.Run.Warnings, f.Warnings)
-	for _, c := range f.Checks {
-		if !c.OK {
-			v.warnings = append(v.warnings, fmt.Sprintf("numeric check %s failed", c.Name))
-		}
+	for _, name := range f.FailedChecks() {
+		v.warnings = append(v.warnings, fmt.Sprintf("numeric check %s failed", name))
 	}
 	return v
 }
