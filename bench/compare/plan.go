@@ -122,8 +122,8 @@ func (p Plan) Validate() error {
 		}
 		last = e
 	}
-	if !(p.Alpha > 0 && p.Alpha < 1) {
-		return fmt.Errorf("plan compare: alpha %g: want above 0 and below 1", p.Alpha)
+	if !(p.Alpha > 0 && p.Alpha < 0.5) {
+		return fmt.Errorf("plan compare: alpha %g: want above 0 and below 0.5", p.Alpha)
 	}
 	if !(p.MinDelta > 0 && p.MinDelta < 1) || p.Delta != nil && !(*p.Delta > 0 && *p.Delta < 1) {
 		return errors.New("plan compare: the threshold must be above 0 and below 1 (0.005 is 0.5 %)")
