@@ -14,8 +14,9 @@ namespace lathe {
 
 // Refuses options outside what backend.h allows: page_size not a power of two up
 // to 256, counts below 1, max_logits above max_rows, unknown kv_dtype, a device
-// other than -1 or 0 .. devices-1, an isa without a NUL, and rows or pages whose
-// products leave what int32 indices can name.
+// other than -1 or 0 .. devices-1, an isa without a NUL. Large counts are not
+// refused here: their products are taken in 64 bits, and whether they fit memory is
+// asked where it is taken.
 void check_session_options(const lathe_session_options *options, int32_t devices);
 
 // One submit's arguments as they came over the border.

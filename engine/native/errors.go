@@ -44,7 +44,7 @@ var (
 	// ErrNonFinite: a NaN or infinity reached the logits.
 	ErrNonFinite = errors.New("not finite")
 	// ErrNoCgo: this binary was built without cgo and holds no backend.
-	ErrNoCgo = errors.New("this lathe was built without cgo and has no engine; report, audit and gate work, " +
+	ErrNoCgo = errors.New("this lathe was built without cgo and has no engine; report and model info work, " +
 		"running a model needs a build with CGO_ENABLED=1 and a C++ compiler")
 )
 

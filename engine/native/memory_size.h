@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <type_traits>
 
 #include "native_error.h"
 
@@ -60,6 +61,8 @@ using Buffer = std::unique_ptr<T[], FreeBytes>;
 template <class T>
 static inline Buffer<T> zeroed(uint64_t count, const char *what)
 {
+    static_assert(std::is_trivially_copyable<T>::value && std::is_trivially_destructible<T>::value,
+                  "zeroed memory holds trivial values");
     uint64_t bytes = checked_mul(count, sizeof(T), what);
     require_memory(bytes, what);
     bytes = (bytes + 63) / 64 * 64;

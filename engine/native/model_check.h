@@ -22,8 +22,10 @@ bool role_is_global(int32_t role);
 // 1 for norms and biases (rows 1).
 bool role_is_vector(int32_t role);
 
-// Refuses a description whose sizes are not positive, do not fit together, or
-// whose products leave int32; and inv_freq values that are not finite.
+// Refuses a description whose sizes are not positive or do not fit together, of
+// more than 65536 layers, or with q_heads*head_dim above int32 (kv_heads*head_dim is
+// no larger; every other product must be taken in 64 bits); rms_eps and rope_scale
+// outside their range; and inv_freq values that are not finite.
 void check_model_desc(const lathe_model_desc *desc, const float *inv_freq);
 
 // Does this model have this tensor (tied heads, biases)?
