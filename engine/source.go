@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"fmt"
-
 	"lathe/engine/llama"
 	"lathe/engine/safetensors"
 )
@@ -63,14 +61,6 @@ func (s *Source) Close() {
 	if s.Checkpoint != nil {
 		s.Checkpoint.Close()
 	}
-}
-
-// Describe says in words where the weights come from.
-func (s *Source) Describe() string {
-	if s.Seeded() {
-		return fmt.Sprintf("seeded weights (seed %d)", s.Seed)
-	}
-	return s.Checkpoint.Path
 }
 
 // checkpoint shows safetensors to llama's check, which knows no file format.

@@ -69,9 +69,6 @@ type RopeScaling struct {
 	OriginalMaxPosition int
 }
 
-// GQA is how many query heads share a key/value head.
-func (c Config) GQA() int { return c.QHeads / c.KVHeads }
-
 // InvFreq is the HeadDim/2 inverse frequencies of RoPE in radians a position,
 // with every scaling applied: theta^(-2i/HeadDim), then by RopeScaling as
 // modeling_rope_utils.py of the transformers library has it. It is computed in

@@ -57,7 +57,7 @@ func TestParseConfigValues(t *testing.T) {
 	}{
 		{change{"eos_token_id": []int{1, 2, 3}}, func(c Config) bool { return reflect.DeepEqual(c.EOS, []int{1, 2, 3}) && c.Stop(3) && !c.Stop(4) }},
 		{change{"eos_token_id": raw("null"), "bos_token_id": raw("null")}, func(c Config) bool { return c.EOS == nil && c.BOS == nil }},
-		{change{"head_dim": 32}, func(c Config) bool { return c.HeadDim == 32 && c.GQA() == 2 }},
+		{change{"head_dim": 32}, func(c Config) bool { return c.HeadDim == 32 && c.QHeads/c.KVHeads == 2 }},
 		{change{"head_dim": raw("null")}, func(c Config) bool { return c.HeadDim == 8 }},
 		{change{"attention_bias": true, "mlp_bias": true, "tie_word_embeddings": true}, func(c Config) bool { return c.AttentionBias && c.MLPBias && c.Tied }},
 		{change{"torch_dtype": "float16"}, func(c Config) bool { return c.DType == "float16" }},

@@ -62,15 +62,6 @@ func HubPreset(id string) (name string, ok bool) {
 	return "", false
 }
 
-// HubIDs lists the ids that HubPreset knows.
-func HubIDs() []string {
-	var ids []string
-	for _, row := range hubTable() {
-		ids = append(ids, row.id)
-	}
-	return ids
-}
-
 type hubRow struct{ id, preset string }
 
 func hubTable() []hubRow {

@@ -53,10 +53,10 @@ func TestPresetNames(t *testing.T) {
 }
 
 func TestHubPresets(t *testing.T) {
-	for _, id := range HubIDs() {
-		name, ok := HubPreset(id)
-		if _, err := Preset(name); !ok || err != nil {
-			t.Errorf("%s: %q, %v, %v", id, name, ok, err)
+	for _, row := range hubTable() {
+		name, ok := HubPreset(row.id)
+		if _, err := Preset(name); !ok || name != row.preset || err != nil {
+			t.Errorf("%s: %q, %v, %v", row.id, name, ok, err)
 		}
 	}
 	for id, want := range map[string]string{

@@ -83,7 +83,7 @@ func (m randomModel) attend(q []float64, keys, values [][]float64) []float64 {
 	out := make([]float64, len(q))
 	d := m.HeadDim
 	for h := range m.QHeads {
-		kv := h / m.GQA() * d
+		kv := h / (m.QHeads / m.KVHeads) * d
 		var total float64
 		p := make([]float64, len(keys))
 		for t, k := range keys {

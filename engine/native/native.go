@@ -180,19 +180,6 @@ type StepInfo struct {
 	OpNS     [16]int64
 }
 
-// operatorNames are indexed by lathe_op of operator.h.
-var operatorNames = [...]string{"embed", "rmsnorm", "gemm.qkv", "rope_append", "attn_decode", "gemm.o", "gemm.gate_up",
-	"silu_mul", "gemm.down", "gemm.head", "norm_qkv_rope_append", "o_add", "norm_gate_up_silu", "down_add",
-	"norm_head_argmax", "attn_prefill"}
-
-// OperatorName is the operator of a slot of StepInfo.OpNS, "" out of range.
-func OperatorName(slot int) string {
-	if slot < 0 || slot >= len(operatorNames) {
-		return ""
-	}
-	return operatorNames[slot]
-}
-
 // PageDirection says between what pages are copied.
 type PageDirection int32
 

@@ -22,8 +22,7 @@ type Session struct {
 	model  *Model
 	table  *C.lathe_backend
 	handle *C.lathe_session
-	page   uint64 // bytes of a page
-	rows   int    // of the last submit that kept its residual stream
+	rows   int // of the last submit that kept its residual stream
 	info   C.lathe_step_info
 	msg    [errCap]byte
 }
@@ -50,9 +49,6 @@ func (m *Model) NewSession(o SessionOptions) (*Session, error) {
 		return nil, err
 	}
 	m.sessions++
-	if mem, err := s.Memory(); err == nil {
-		s.page = mem.PageBytes
-	}
 	return s, nil
 }
 
