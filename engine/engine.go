@@ -175,8 +175,11 @@ func (e *Engine) Prefill() error {
 			e.row(s, prompt[i], i, i == len(prompt)-1)
 		}
 	}
+	if err := e.submit(); err != nil {
+		return err
+	}
 	e.ready = true
-	return e.submit()
+	return nil
 }
 
 // flush submits what is filled and waits for it, so that a further chunk fits.
