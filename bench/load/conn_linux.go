@@ -59,8 +59,13 @@ func (l *loop) load(c *conn) {
 	l.send(c)
 }
 
-// open connects ahead of any request.
-func (l *loop) open(up chan<- error) {
+// open connects ahead of any request, unless that many connections are idle or
+// on their way.
+func (l *loop) open(up chan<- error, want int) {
+	if len(l.idle)+l.early >= want {
+		up <- nil
+		return
+	}
 	c, err := l.dial()
 	switch {
 	case err != nil:
@@ -70,6 +75,16 @@ func (l *loop) open(up chan<- error) {
 		up <- nil
 	default:
 		c.waiting = up
+		l.early++
+	}
+}
+
+// opened tells who waits for c how it went.
+func (l *loop) opened(c *conn, err error) {
+	if c.waiting != nil {
+		c.waiting <- err
+		c.waiting = nil
+		l.early--
 	}
 }
 
@@ -147,10 +162,7 @@ func (l *loop) shut(c *conn) {
 	if i := slices.Index(l.idle, c); i >= 0 {
 		l.idle = slices.Delete(l.idle, i, i+1)
 	}
-	if c.waiting != nil {
-		c.waiting <- fmt.Errorf("no connection within %v", aheadLimit)
-		c.waiting = nil
-	}
+	l.opened(c, fmt.Errorf("no connection within %v", aheadLimit))
 }
 
 // connected takes the outcome of a connect; false says that c is gone.
@@ -164,10 +176,7 @@ func (l *loop) connected(c *conn) bool {
 		f := netFailure(syscall.Errno(code))
 		f.err = fmt.Errorf("connect %s: %w", l.target.where(), f.err)
 		if c.x == nil {
-			if c.waiting != nil {
-				c.waiting <- f
-				c.waiting = nil
-			}
+			l.opened(c, f)
 			l.shut(c)
 			return false
 		}
@@ -176,10 +185,7 @@ func (l *loop) connected(c *conn) bool {
 	}
 	c.up = true
 	if c.x == nil {
-		if c.waiting != nil {
-			c.waiting <- nil
-			c.waiting = nil
-		}
+		l.opened(c, nil)
 		l.watch(c, false)
 		l.park(c)
 		return true

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -79,7 +78,7 @@ func TestP110_NoDescriptors(t *testing.T) {
 		<-five
 		return tokens(2, time.Millisecond)(c, r, n)
 	})
-	c := testClient(t, srv.url(), nil)
+	c := testClient(t, srv.url(), func(o *Options) { o.Limits.Idle = time.Second })
 	if res, _ := run(t, c, Plan{Count: 5}); res.Connected.Opened != 5 {
 		t.Fatalf("%+v", res)
 	}
@@ -92,19 +91,16 @@ func TestP110_NoDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	unix.Close(lowest)
-	// Room for the capture's file and for the pacer.
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(lowest) + 2, Max: before.Max}); err != nil {
+	// Room for the pacer.
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(lowest) + 1, Max: before.Max}); err != nil {
 		t.Skip(err)
 	}
 	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &before)
-	res, got := run(t, c, Plan{Count: 60, Concurrency: 30})
-	if res.Classes[ClassDescriptors] == 0 || res.Completed < 5 || res.Completed+res.Classes[ClassDescriptors] != 60 {
-		t.Errorf("completed %d, %v", res.Completed, res.Classes)
-	}
-	for _, q := range got.by {
-		if q.ErrorClass != "" && !strings.Contains(q.Error, "too many open files") {
-			t.Errorf("%s: %s", q.ID, q.Error)
-		}
+	res, err := c.Run(t.Context(), Plan{Count: 60, Concurrency: 30, Job: jobs, Schedule: atOnce(60)})
+	// The pacer's own descriptor is free once it is done. A connection that takes
+	// it leaves the server, which lives here too, none to accept it with.
+	if err != nil || res.Classes[ClassDescriptors] == 0 || res.Completed < 5 || res.Completed+res.Classes[ClassDescriptors]+res.Classes[ClassStall] != 60 {
+		t.Errorf("completed %d, %v, %v", res.Completed, res.Classes, err)
 	}
 }
 

@@ -39,6 +39,7 @@ type loop struct {
 	conns []*conn // by slot
 	free  []int32
 	idle  []*conn // the one used last is taken first
+	early int     // connections being opened ahead
 	todo  []order
 	buf   []byte
 	recv  receiver
@@ -58,7 +59,8 @@ type order struct {
 	start *exchange
 	abort *running
 	class Class
-	open  chan<- error // a connection ahead
+	open  chan<- error // a connection ahead, where there are fewer than want
+	want  int
 	tell  chan<- Connected
 	quit  bool
 }
@@ -98,7 +100,7 @@ func (l *loop) abort(r *running, c Class) { l.post(order{abort: r, class: c}) }
 func (l *loop) ahead(ctx context.Context, n int) error {
 	up := make(chan error, n)
 	for range n {
-		l.post(order{open: up})
+		l.post(order{open: up, want: n})
 	}
 	for range n {
 		select {
@@ -188,7 +190,7 @@ func (l *loop) orders() {
 		case o.abort != nil:
 			l.end(o.abort, o.class)
 		case o.open != nil:
-			l.open(o.open)
+			l.open(o.open, o.want)
 		case o.tell != nil:
 			o.tell <- l.fig
 		case o.quit:

@@ -3,6 +3,7 @@ package load
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,6 +52,10 @@ func serve(t *testing.T, s script) *server {
 func (s *server) accept(script script) {
 	for {
 		c, err := s.Accept()
+		if errors.Is(err, syscall.EMFILE) {
+			time.Sleep(5 * time.Millisecond)
+			continue
+		}
 		if err != nil {
 			return
 		}

@@ -213,6 +213,9 @@ func (s *streams) broken(x *exchange, err error) ending {
 func (s *streams) ahead(ctx context.Context, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, aheadLimit)
 	defer cancel()
+	s.mu.Lock()
+	n = max(0, n-len(s.idle))
+	s.mu.Unlock()
 	errs := make(chan error, n)
 	for range n {
 		go func() {
