@@ -60,7 +60,7 @@ func Recordings(a, b *bench.File, o RecordingOptions) (Result, error) {
 		name string
 		f    *bench.File
 	}{{"A", a}, {"B", b}} {
-		if failed := failedChecks(side.f); len(failed) > 0 {
+		if failed := side.f.FailedChecks(); len(failed) > 0 {
 			refused = true
 			r.Reasons = append(r.Reasons, fmt.Sprintf("a check of %s failed: %s", side.name, strings.Join(failed, ", ")))
 		}
@@ -74,18 +74,6 @@ func Recordings(a, b *bench.File, o RecordingOptions) (Result, error) {
 	}
 	o.points(&r, a, b)
 	return r, nil
-}
-
-// failedChecks are numeric checks that did not pass. The empty step's record is
-// about the harness, not about numbers.
-func failedChecks(f *bench.File) []string {
-	var names []string
-	for _, c := range f.Checks {
-		if !c.OK && c.Name != "empty_step" {
-			names = append(names, c.Name)
-		}
-	}
-	return names
 }
 
 // recorded is one point of a recording.

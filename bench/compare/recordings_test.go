@@ -108,7 +108,7 @@ func TestRecordingsMustBeAlike(t *testing.T) {
 		},
 		"no point in common": func(_, b *bench.File) { b.Points[0].InputLen, b.Points[1].InputLen = 7, 9 },
 		"a check of B failed: correctness": func(_, b *bench.File) {
-			b.Checks = []bench.Check{{Name: "empty_step"}, {Name: "correctness"}}
+			b.Checks = []bench.Check{{Name: bench.CheckEmptyStep}, {Name: "correctness"}}
 		},
 	} {
 		a, b := recordedRun(1, 0, 2, 1), recordedRun(2, 0, 2, 1)

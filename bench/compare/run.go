@@ -84,7 +84,7 @@ func Run(ctx context.Context, rig Rig, plan Plan) error {
 		return err
 	}
 	r := &runner{rig: rig, plan: plan, points: map[int]*running{}}
-	if err := r.record(CheckPlan, true, plan); err != nil {
+	if err := r.record(CheckPlan, true, nil, plan); err != nil {
 		return err
 	}
 	most := 0
@@ -154,11 +154,11 @@ func interrupted(ctx context.Context, p Point, e int) error {
 	return fatal{fmt.Errorf("interrupted at %s, epoch %d: %w", p, e, ctx.Err())}
 }
 
-// record writes a Check.
-func (r *runner) record(name string, ok bool, detail any) error {
+// record writes a Check; point is nil where it is of the run.
+func (r *runner) record(name string, ok bool, point *int, detail any) error {
 	data, err := json.Marshal(detail)
 	if err == nil {
-		err = r.rig.Recorder.Write(bench.Check{Kind: bench.KindCheck, Name: name, OK: ok, Detail: data})
+		err = r.rig.Recorder.Write(bench.Check{Kind: bench.KindCheck, Name: name, OK: ok, Point: point, Detail: data})
 	}
 	if err != nil {
 		return fatal{fmt.Errorf("record %s: %w", name, err)}
@@ -203,7 +203,7 @@ func (r *runner) device(e int, when Moment) error {
 	s := r.rig.Device()
 	s.Epoch, s.When = e, when
 	r.devices = append(r.devices, s)
-	return r.record(CheckDevice, true, s)
+	return r.record(CheckDevice, true, nil, s)
 }
 
 // visit opens a point for one epoch and measures its blocks.
@@ -257,7 +257,7 @@ func (r *runner) check(ctx context.Context, when Moment, e int, v Visit, pair Pa
 	for _, f := range found {
 		f.Point, f.Epoch, f.When = v.Point.ID, e, when
 		p.findings = append(p.findings, f)
-		if err := r.record(CheckFind, f.OK, f); err != nil {
+		if err := r.record(CheckFind, f.OK, &f.Point, f); err != nil {
 			return err
 		}
 	}

@@ -63,7 +63,7 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("on a GPU %+v", m)
 	}
 	wrong := recording("")
-	wrong.Checks = []bench.Check{{Name: "empty_step"}, {Name: "correctness"}}
+	wrong.Checks = []bench.Check{{Name: bench.CheckEmptyStep}, {Name: "correctness"}}
 	if r := Check(boundsOf(), []Run{Measure(wrong, "raw", nil)}, Options{}); r.Outcome != Invalid || !strings.Contains(r.Reasons[0], "check correctness failed") {
 		t.Errorf("%+v", r)
 	}

@@ -37,10 +37,8 @@ type Measurement struct {
 // floor gives the least possible time of a key by the datasheet; nil: unknown.
 func Measure(f *bench.File, name string, floor func(Key) (ns float64, ok bool)) Run {
 	r := Run{Name: name, SHA256: f.SHA256, StartedAt: f.Run.StartedAt, Warnings: f.Warnings}
-	for _, c := range f.Checks {
-		if !c.OK && c.Name != "empty_step" {
-			r.Refused = fmt.Sprintf("check %s failed: the numbers are wrong", c.Name)
-		}
+	if failed := f.FailedChecks(); len(failed) > 0 {
+		r.Refused = fmt.Sprintf("check %s failed: the numbers are wrong", strings.Join(failed, ", "))
 	}
 	if !f.Complete() {
 		r.Warnings = append(r.Warnings[:len(r.Warnings):len(r.Warnings)], "the recording is incomplete: judged by the points that it finished")
