@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "allowed_cpus.h"
 #include "cpu_kernels.h"
-#include "cpu_memory.h"
 #include "memory_size.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)

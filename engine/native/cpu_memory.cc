@@ -2,13 +2,9 @@
 #include "cpu_memory.h"
 
 #include <sys/mman.h>
-#if defined(__linux__)
-#include <sched.h>
-#endif
 
 #include <cstdlib>
 #include <cstring>
-#include <thread>
 
 #include "memory_size.h"
 #include "native_error.h"
@@ -73,20 +69,6 @@ uint64_t BlockPlan::add(uint64_t bytes, const char *what)
     const uint64_t at = checked_add(total_, align - 1, what) / align * align;
     total_ = checked_add(at, bytes, what);
     return at;
-}
-
-int32_t allowed_cpus()
-{
-#if defined(__linux__)
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) == 0) {
-        const int n = CPU_COUNT(&set);
-        if (n > 0) return n;
-    }
-#endif
-    const unsigned n = std::thread::hardware_concurrency();
-    return n == 0 ? 1 : static_cast<int32_t>(n);
 }
 
 }  // namespace cpu

@@ -46,9 +46,6 @@ private:
     uint64_t total_ = 0;
 };
 
-// CPUs this process may run on, at least 1.
-int32_t allowed_cpus();
-
 }  // namespace cpu
 }  // namespace lathe
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "allowed_cpus.h"
 #include "cpu_parallel.h"
 #include "dtype_convert.h"
 #include "model_check.h"

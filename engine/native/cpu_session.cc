@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "allowed_cpus.h"
 #include "native_error.h"
 
 namespace lathe {

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <memory>
 #include <string>
-#include <thread>
 
+#include "allowed_cpus.h"
 #include "model_check.h"
 #include "native_error.h"
 #include "reference_session.h"
@@ -48,9 +48,9 @@ int32_t device_info(int32_t device, char *json, int32_t cap, char *err, int32_t 
 #endif
         char text[256];
         const int n = snprintf(text, sizeof text,
-                               "{\"name\":\"reference\",\"paths\":[\"reference\"],\"cores\":%u,"
+                               "{\"name\":\"reference\",\"paths\":[\"reference\"],\"cores\":%d,"
                                "\"last_level_cache_bytes\":%ld,\"memory_bytes\":%llu}",
-                               std::thread::hardware_concurrency(), cache,
+                               allowed_cpus(), cache,
                                static_cast<unsigned long long>(physical_memory()));
         if (n >= cap) fail(LATHE_E_INVALID, "device info: room for %d bytes, %d needed", cap, n + 1);
         write_text(json, cap, text);

@@ -5,19 +5,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "allowed_cpus.h"
 #include "native_error.h"
 
 namespace lathe {
 namespace reference {
 
 namespace {
-
-int32_t thread_count(const lathe_session_options &options)
-{
-    if (options.threads > 0) return options.threads;
-    const unsigned n = std::thread::hardware_concurrency();
-    return n == 0 ? 1 : static_cast<int32_t>(std::min(n, 256u));
-}
 
 uint64_t u64(int64_t n) { return static_cast<uint64_t>(n); }
 
@@ -33,7 +27,7 @@ Buffer<float> Session::floats(uint64_t rows, uint64_t columns, const char *what)
 
 Session::Session(const Model &model, const lathe_session_options &options)
     : model_(model), desc_(model.desc()), checker_(model.desc(), options), kv_(model.desc(), options),
-      threads_(thread_count(options)), max_logits_(options.max_logits)
+      threads_(options.threads > 0 ? options.threads : allowed_cpus()), max_logits_(options.max_logits)
 {
     const uint64_t rows = u64(options.max_rows), hidden = u64(desc_.hidden), ffn = u64(desc_.ffn);
     const uint64_t q = u64(desc_.q_heads) * u64(desc_.head_dim), kv = u64(desc_.kv_heads) * u64(desc_.head_dim);
