@@ -187,6 +187,9 @@ func (l *loop) orders() {
 		switch {
 		case o.start != nil:
 			l.launch(o.start)
+			if i+1 < len(todo) {
+				l.poll()
+			}
 		case o.abort != nil:
 			l.end(o.abort, o.class)
 		case o.open != nil:
@@ -196,6 +199,19 @@ func (l *loop) orders() {
 		case o.quit:
 			l.quit = true
 		}
+	}
+}
+
+// poll handles what is ready in the middle of a burst of sends: a connection that
+// stands writes its request at once, not after the last of the burst was opened.
+func (l *loop) poll() {
+	var events [32]unix.EpollEvent
+	n, err := unix.EpollWait(l.ep, events[:], 0)
+	if err != nil {
+		return
+	}
+	for i := range events[:n] {
+		l.event(&events[i])
 	}
 }
 

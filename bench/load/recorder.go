@@ -12,8 +12,8 @@ import (
 // killed at any moment loses what came since the last flush.
 const (
 	flushEvery  = 500 * time.Millisecond
-	batchBytes  = 4 << 20
-	batchMarks  = 64 << 10
+	batchBytes  = 8 << 20
+	batchMarks  = 128 << 10
 	bytesAReads = 1 << 20 // of one "reads" line, and of the lines written together
 )
 
