@@ -54,6 +54,9 @@ func checkClass(t *testing.T, path, class string, mention ...string) {
 	if !errors.As(err, &e) || e.Class != class {
 		t.Fatalf("%s: error %v, want class %s", path, err, class)
 	}
+	if text := err.Error(); !strings.HasPrefix(text, "tokenizer "+e.Path+": ") || strings.Count(text, e.Path) != 1 {
+		t.Errorf("the error %q is not \"tokenizer PATH: why\" with the path once", text)
+	}
 	for _, m := range mention {
 		if !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(m)) {
 			t.Errorf("%s: the error %q does not mention %q", path, err, m)

@@ -11,6 +11,7 @@ package tokenizer
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -27,7 +28,20 @@ type Error struct {
 	Err   error
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("open tokenizer: %s: %v", e.Path, e.Err) }
+// Error is "tokenizer PATH: why"; the tokenizer of the presets has no path.
+func (e *Error) Error() string {
+	why := e.Err
+	var p *fs.PathError
+	if errors.As(why, &p) {
+		why = p.Err // its text has the path once more
+	}
+	if e.Path == "" {
+		return fmt.Sprintf("tokenizer: %v", why)
+	}
+	return fmt.Sprintf("tokenizer %s: %v", e.Path, why)
+}
+
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // encoder makes ids of text. control: names of control tokens in the text become control tokens. frame: add what the
@@ -67,7 +81,7 @@ func Open(path string) (*Tokenizer, error) {
 	}
 	enc, err := newRustEncoder(data, voc)
 	if errors.Is(err, ErrNoRust) {
-		return nil, fmt.Errorf("open tokenizer: %s: %w", path, err)
+		return nil, fmt.Errorf("tokenizer %s: %w", path, err)
 	}
 	if err != nil {
 		return nil, &Error{"tokenizer", path, err}
@@ -129,7 +143,7 @@ func (t *Tokenizer) mustEncode(text string) bool {
 // CheckVocab fails when the tokenizer can produce an id that a model of modelVocab rows has no embedding for.
 func (t *Tokenizer) CheckVocab(modelVocab int) error {
 	if n := t.VocabSize(); n > modelVocab {
-		return &Error{"tokenizer", t.path, fmt.Errorf("tokenizer has ids up to %d, the model's vocab_size is %d", n-1, modelVocab)}
+		return &Error{"tokenizer", t.path, fmt.Errorf("it has ids up to %d, the model's vocab_size is %d", n-1, modelVocab)}
 	}
 	return nil
 }
