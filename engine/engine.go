@@ -92,17 +92,18 @@ func (m *Model) NewEngine(o Options) (*Engine, error) {
 		return nil, fmt.Errorf("open engine: %d tokens a sequence: the model has %d positions", o.Context, m.Config.MaxPosition)
 	}
 	o = o.withDefaults()
+	op := fmt.Sprintf("open engine for %d sequences of %d tokens", o.Sequences, o.Context)
 	s, err := m.native.NewSession(native.SessionOptions{Threads: o.Threads, PageSize: o.PageSize, Pages: o.Pages(),
 		MaxRows: o.ChunkRows, MaxSequences: o.Sequences, MaxLogits: o.Logits, KV: o.KV, Deterministic: true,
 		Graphs: o.Graphs, GraphMaxRows: o.GraphMaxRows, Device: o.Device, ISA: o.ISA})
 	if err != nil {
-		return nil, fmt.Errorf("open engine for %d sequences of %d tokens: %w", o.Sequences, o.Context, err)
+		return nil, native.Under(op, err)
 	}
 	e := &Engine{model: m, opts: o, session: s, pool: kvcache.New(o.Pages(), o.PageSize),
 		step: stepInfo{deviceNS: -1}}
 	if err := e.prepare(); err != nil {
 		s.Close()
-		return nil, fmt.Errorf("open engine for %d sequences of %d tokens: %w", o.Sequences, o.Context, err)
+		return nil, native.Under(op, err)
 	}
 	return e, nil
 }

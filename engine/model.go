@@ -19,14 +19,15 @@ type Model struct {
 // Load gives every tensor of the source to the backend. The source may be closed
 // afterwards. What does not fit is an error that matches native.ErrMemory.
 func Load(b *native.Backend, s *Source) (*Model, error) {
+	op := fmt.Sprintf("load %s into backend %s", s.Name, b.Name())
 	m, err := b.NewModel(describe(s.Config))
 	if err != nil {
-		return nil, fmt.Errorf("load %s into backend %s: %w", s.Name, b.Name(), err)
+		return nil, native.Under(op, err)
 	}
 	out := &Model{Config: s.Config, native: m, Warnings: append([]string(nil), s.Warnings...)}
 	if err := out.fill(b, s); err != nil {
 		m.Close()
-		return nil, fmt.Errorf("load %s into backend %s: %w", s.Name, b.Name(), err)
+		return nil, native.Under(op, err)
 	}
 	return out, nil
 }
@@ -37,12 +38,13 @@ func describe(c llama.Config) native.ModelDesc {
 		MaxPosition: c.MaxPosition, RMSEps: float32(c.RMSEps), RopeScale: 1, InvFreq: c.InvFreq()}
 }
 
+// fill leaves the native errors as they are: they name their tensor.
 func (m *Model) fill(b *native.Backend, s *Source) error {
 	rounded := 0
 	for spec := range s.Config.Tensors() {
 		if s.Seeded() {
 			if err := m.native.SeedTensor(native.Role(spec.Role), spec.Layer, spec.Rows, spec.Cols, s.Seed, spec.Std); err != nil {
-				return fmt.Errorf("tensor %s: %w", spec.Name, err)
+				return err
 			}
 			continue
 		}
@@ -58,7 +60,7 @@ func (m *Model) fill(b *native.Backend, s *Source) error {
 			rounded++
 		}
 		if err := m.native.SetTensor(native.Role(spec.Role), spec.Layer, dt, spec.Rows, spec.Cols, t.Data); err != nil {
-			return fmt.Errorf("tensor %s of %s: %w", spec.Name, t.File, err)
+			return err
 		}
 	}
 	if err := m.native.Ready(); err != nil {

@@ -12,6 +12,7 @@ import "C"
 
 import (
 	"encoding/json"
+	"strings"
 	"unsafe"
 )
 
@@ -116,7 +117,26 @@ func failure(rc C.int32_t, op string, msg []byte) error {
 	if rc == C.LATHE_OK {
 		return nil
 	}
-	return &Error{Code: Status(rc), Op: op, Message: text(msg)}
+	return &Error{Code: Status(rc), Op: op, Message: unrepeated(op, text(msg))}
+}
+
+// unrepeated is a backend's message without the subject that the op before it names
+// already: "session: pages is 0" and "session options have 8 bytes" after "open
+// session", "wait: room for 1 tokens" after "wait".
+func unrepeated(op, message string) string {
+	if rest, ok := strings.CutPrefix(message, op+": "); ok {
+		return rest
+	}
+	for _, subject, ok := strings.Cut(op, " "); ok; _, subject, ok = strings.Cut(subject, " ") {
+		if rest, ok := strings.CutPrefix(message, subject); ok {
+			for _, end := range []string{": ", " "} {
+				if rest, ok := strings.CutPrefix(rest, end); ok {
+					return rest
+				}
+			}
+		}
+	}
+	return message
 }
 
 // text is the bytes before the first NUL.

@@ -64,6 +64,16 @@ func (e *Error) Error() string {
 	return e.Op + ": " + e.Message
 }
 
+// Under is a backend's err as that of another operation: what the caller attempted
+// takes the place of the call's name, so that a text names one operation. What is no
+// *Error is wrapped.
+func Under(op string, err error) error {
+	if e, ok := err.(*Error); ok {
+		return &Error{Code: e.Code, Op: op, Message: e.Message}
+	}
+	return fmt.Errorf("%s: %w", op, err)
+}
+
 // Is lets errors.Is match the sentinels of this package by code.
 func (e *Error) Is(target error) bool {
 	switch target {

@@ -38,3 +38,19 @@ func TestNames(t *testing.T) {
 		t.Error("graph modes")
 	}
 }
+
+func TestUnder(t *testing.T) {
+	inner := &native.Error{Code: native.StatusMemory, Op: "open session", Message: "kv pool needs 8 bytes"}
+	err := native.Under("open engine for 2 sequences", inner)
+	if err.Error() != "open engine for 2 sequences: kv pool needs 8 bytes" || !errors.Is(err, native.ErrMemory) || inner.Op != "open session" {
+		t.Errorf("%v (from %v)", err, inner)
+	}
+	cause := errors.New("why")
+	if err := native.Under("load", cause); err.Error() != "load: why" || !errors.Is(err, cause) {
+		t.Error(err)
+	}
+	err = native.Under("load", native.ErrNoCgo)
+	if !errors.Is(err, native.ErrNoCgo) {
+		t.Error(err)
+	}
+}

@@ -10,8 +10,10 @@ import (
 	"crypto/sha256"
 	"debug/elf"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,17 +32,17 @@ func Open(path string) (*Backend, error) {
 	}
 	sum, err := fileSHA256(abs)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", op, err)
+		return nil, fmt.Errorf("%s: %w", op, reason(err))
 	}
 	if err := wholeELF(abs); err != nil {
-		return nil, invalid(op, "%v", err)
+		return nil, invalid(op, "%v", reason(err))
 	}
 	name := C.CString(abs)
 	defer C.free(unsafe.Pointer(name))
 	var msg [errCap]byte
 	table := C.lathe_go_open(name, (*C.char)(unsafe.Pointer(&msg[0])), errCap)
 	if table == nil {
-		return nil, invalid(op, "%s", text(msg[:]))
+		return nil, invalid(op, "%s", strings.TrimPrefix(text(msg[:]), abs+": "))
 	}
 	if err := checkTable(table, op); err != nil {
 		return nil, err
@@ -50,6 +52,15 @@ func Open(path string) (*Backend, error) {
 			"answers with the old one; give the new build another name")
 	}
 	return &Backend{table: table, path: path, sha256: sum}, nil
+}
+
+// reason is the cause of a file's error without the path, which the op names.
+func reason(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 // wholeELF refuses an ELF file whose segments reach past its end, such as one that

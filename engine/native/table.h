@@ -107,8 +107,7 @@ static inline const lathe_backend *lathe_go_open(const char *path, char *err, in
     }
     void *symbol = dlsym(library, LATHE_BACKEND_SYMBOL);
     if (symbol == 0) {
-        const char *why = dlerror();
-        snprintf(err, (size_t)err_cap, "no symbol %s: %s", LATHE_BACKEND_SYMBOL, why ? why : "it is NULL");
+        snprintf(err, (size_t)err_cap, "no symbol %s", LATHE_BACKEND_SYMBOL);
         return 0;
     }
     lathe_backend_get_fn get;

@@ -26,6 +26,21 @@ func refused(t *testing.T, err, kind error, words ...string) {
 	if strings.Contains(err.Error(), "\n") {
 		t.Errorf("%q: more than one line", err)
 	}
+	namedOnce(t, err)
+}
+
+// namedOnce asks that no part of "op: subject: why" repeats the one before it, nor
+// its last word.
+func namedOnce(t *testing.T, err error) {
+	t.Helper()
+	parts := strings.Split(err.Error(), ": ")
+	for i, part := range parts[1:] {
+		before := parts[i]
+		last := before[strings.LastIndex(before, " ")+1:]
+		if part == before || part == last || strings.HasPrefix(part, before+" ") {
+			t.Errorf("%q names %q twice", err, part)
+		}
+	}
 }
 
 func TestModelDescRefused(t *testing.T) {
