@@ -113,7 +113,7 @@ func TestFaults(t *testing.T) {
 			return tokens(3, time.Millisecond)(c, r, n)
 		})
 		c := clientOn(t, srv.url(), portable, func(o *Options) {
-			o.Limits.Idle, o.Limits.LineSize, o.Limits.BodySize = 2*time.Second, 1<<20, 3<<20
+			o.Limits.Idle, o.Limits.LineSize, o.Limits.BodySize = 4*time.Second, 1<<20, 3<<20
 		})
 		var names []string
 		for name := range all {

@@ -30,6 +30,7 @@ type loop struct {
 	clock  bench.Clock
 	ep     int
 	bell   int // eventfd that ends the wait
+	stamps int // a socket that asks for stamps and does nothing else; -1: none
 
 	mu    sync.Mutex
 	inbox []order
@@ -78,7 +79,10 @@ func newLoop(c *Client) (*loop, error) {
 		unix.Close(ep)
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	l := &loop{opt: &c.opt, target: c.target, clock: c.clock, ep: ep, bell: bell, buf: make([]byte, readSize), gone: make(chan struct{})}
+	l := &loop{opt: &c.opt, target: c.target, clock: c.clock, ep: ep, bell: bell, buf: make([]byte, readSize), gone: make(chan struct{}), stamps: -1}
+	if !c.opt.UserStamps {
+		l.stamps = keepStamping()
+	}
 	go l.run()
 	return l, nil
 }
@@ -131,6 +135,9 @@ func (l *loop) run() {
 	defer close(l.gone)
 	defer unix.Close(l.ep)
 	defer unix.Close(l.bell)
+	if l.stamps >= 0 {
+		defer unix.Close(l.stamps)
+	}
 	events := make([]unix.EpollEvent, 256)
 	now := l.clock.Now()
 	l.next, l.from = now, now

@@ -20,6 +20,22 @@ func stampSocket(fd int) error {
 	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 }
 
+// keepStamping opens a socket that asks for stamps. The kernel begins to stamp
+// arriving packets a little after the first such socket appeared and stops after
+// the last one went: with this one the first reads of a run have theirs too. It
+// is -1 where there is none.
+func keepStamping() int {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1
+	}
+	if stampSocket(fd) != nil {
+		unix.Close(fd)
+		return -1
+	}
+	return fd
+}
+
 // read receives into p without waiting. kernel is the wall-clock time in
 // nanoseconds at which the last segment of what was read came in, 0 where there
 // is no stamp.
