@@ -58,7 +58,7 @@ race: deps ## the Go tests under the race detector
 
 native-test: ## the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@mkdir -p build
-	cmake -S . -B build/sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLATHE_SANITIZE=ON
+	cmake -S . -B build/sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLATHE_SANITIZE=address,undefined
 	cmake --build build/sanitize -j 2
 	ctest --test-dir build/sanitize --output-on-failure
 

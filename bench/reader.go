@@ -203,6 +203,9 @@ func decode(line []byte) (any, error) {
 	if *named != kind {
 		return nil, fmt.Errorf("record of two kinds, %q and %q", kind, *named)
 	}
+	if err := checkHostTime(line, rec); err != nil {
+		return nil, fmt.Errorf("%s record: %w", kind, err)
+	}
 	return rec, nil
 }
 
@@ -250,9 +253,39 @@ func check(rec any) error {
 	return nil
 }
 
+// checkHostTime tells a time of 0 from one that is missing or null: unknown is null in a raw file, and
+// a step or an iteration without its time is no measurement.
+func checkHostTime(line []byte, rec any) error {
+	switch v := rec.(type) {
+	case *Step:
+		if v.HostNS != 0 {
+			return nil
+		}
+	case *Iteration:
+		if v.HostNS != 0 {
+			return nil
+		}
+	default:
+		return nil
+	}
+	var probe struct {
+		HostNS *int64 `json:"host_ns"`
+	}
+	if err := json.Unmarshal(line, &probe); err != nil {
+		return err
+	}
+	if probe.HostNS == nil {
+		return errors.New("host_ns is missing or null")
+	}
+	return nil
+}
+
 func checkStep(s *Step) error {
 	if s.Phase != Prefill && s.Phase != Decode {
 		return fmt.Errorf("step record: phase %q is neither prefill nor decode", s.Phase)
+	}
+	if s.Batch < 1 || s.ContextLen < 1 {
+		return fmt.Errorf("step record: batch %d, context_len %d: both must be at least 1", s.Batch, s.ContextLen)
 	}
 	if s.Point < 0 || s.TNS < 0 || s.HostNS < 0 || s.DeviceNS != nil && *s.DeviceNS < 0 {
 		return errors.New("step record: a negative time or point")

@@ -150,6 +150,7 @@ type Point struct {
 	Batch     int          `json:"batch"`
 	InputLen  int          `json:"input_len"`
 	OutputLen int          `json:"output_len"`
+	Prompt    *int         `json:"prompt_tokens"` // of all rows together; null where unknown, and then batch times input_len
 	Cached    *int         `json:"cached_tokens"` // prompt tokens taken from a cache; 0 shown, not assumed
 	Memory    *PointMemory `json:"memory"`
 	Warnings  []string     `json:"warnings,omitempty"` // what the point's records do not tell

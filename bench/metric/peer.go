@@ -31,9 +31,9 @@ func SGLangOneBatch(p Point) OneBatch {
 		}
 		o.TotalLatency = &total
 	}
-	o.PrefillThroughput = per(float64(p.InputLen)*batch, o.PrefillLatency)
+	o.PrefillThroughput = per(p.promptTokens(), o.PrefillLatency)
 	o.MedianDecodeThroughput = per(batch, o.MedianDecodeLatency)
-	o.OverallThroughput = per(float64(p.InputLen+p.OutputLen)*batch, o.TotalLatency)
+	o.OverallThroughput = per(p.promptTokens()+float64(p.OutputLen)*batch, o.TotalLatency)
 	return o
 }
 

@@ -6,10 +6,10 @@ import "lathe/bench"
 // throughputs are multiplied by it.
 func (p *Point) rates() {
 	batch := float64(p.Batch)
-	p.InputRate = rate(float64(p.InputLen)*batch, p.Prefill.Median)
+	p.InputRate = rate(p.promptTokens(), p.Prefill.Median)
 	p.OutputRate = rate(batch, p.Decode.Median)
 	p.RowRate = rate(1, p.Decode.Median)
-	p.TotalRate = rate(float64(p.InputLen+p.OutputLen)*batch, p.TotalNS)
+	p.TotalRate = rate(p.promptTokens()+float64(p.OutputLen)*batch, p.TotalNS)
 }
 
 // rate is tokens over nanoseconds, per second; nil where it would be infinite.
@@ -36,4 +36,13 @@ func (p *Point) iterations(calls []bench.Iteration) {
 	p.Iterations = Summarise(bench.SemanticsStep, "iteration", "ns", ns)
 	p.raise(&p.Iterations, outlier("iteration", p.Iterations))
 	p.raise(&p.Iterations, cold("iteration", ns))
+}
+
+// promptTokens is how many prompt tokens a prefill computes, all rows together: those that were
+// recorded, else what the row asks for.
+func (p *Point) promptTokens() float64 {
+	if p.Prompt != nil {
+		return float64(*p.Prompt)
+	}
+	return float64(p.InputLen) * float64(p.Batch)
 }

@@ -228,7 +228,7 @@ func (t *table) legend() []string {
 	l := []string{"Medians, each of as many samples as the column behind it says; ±: how far the 95 % interval of this " +
 		"run's median reaches (order statistics; fewer than six samples have none). It says nothing about the next run."}
 	if t.shown["total ms"] {
-		l = append(l, "total: prefill and the decode steps of one pass, without the gaps between them.")
+		l = append(l, "total: the median prefill and the decode steps of the last pass, without the gaps between them.")
 	}
 	if t.shown["p99 ms"] {
 		l = append(l, "p99: of the steps, where there are 100 or more.")

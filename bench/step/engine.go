@@ -79,6 +79,9 @@ type Rig struct {
 	Open     Opener
 	Recorder Recorder
 	Clock    bench.Clock
+	// Fits is asked before a point's prompts are made, which may be huge: a *Skip
+	// error skips the point. nil: everything fits.
+	Fits func(Point) error
 	// Prompts gives the rows of a point, p.Batch of them; nil: RandomPrompts by
 	// the plan's seed. Every pass of a point uses the same rows.
 	Prompts func(p Point) ([][]int32, error)

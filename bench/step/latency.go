@@ -45,13 +45,14 @@ func (p LatencyPlan) Validate() error {
 	for _, count := range []struct {
 		name    string
 		n, want int
+		most    int
 	}{
-		{"batch size", p.Batch, 1}, {"input length", p.InputLen, 1}, {"output length", p.OutputLen, 1},
-		{"iterations", p.Iterations, 1}, {"warm-up iterations", p.Warmup, 0}, {"empty steps", p.Overhead, 0},
-		{"vocabulary", p.Vocab, 1},
+		{"batch size", p.Batch, 1, MaxBatch}, {"input length", p.InputLen, 1, MaxLength}, {"output length", p.OutputLen, 1, MaxLength},
+		{"iterations", p.Iterations, 1, MaxCount}, {"warm-up iterations", p.Warmup, 0, MaxCount}, {"empty steps", p.Overhead, 0, MaxCount},
+		{"vocabulary", p.Vocab, 1, MaxCount},
 	} {
-		if count.n < count.want {
-			return fmt.Errorf("plan latency: %s %d: want at least %d", count.name, count.n, count.want)
+		if count.n < count.want || count.n > count.most {
+			return fmt.Errorf("plan latency: %s %d: want %d to %d", count.name, count.n, count.want, count.most)
 		}
 	}
 	if reason := p.Point().over(p.MaxPositions); reason != "" {

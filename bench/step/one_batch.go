@@ -88,9 +88,15 @@ func (r Rig) measure(ctx context.Context, p Point, s subject, body func(*measure
 		cached: -1,
 		timer:  NewTimer(r.Clock, s.records, s.noSync),
 	}
+	if r.Fits != nil {
+		if err := r.Fits(p); err != nil {
+			return closed(line, err), nil
+		}
+	}
 	if err := m.rows(s); err != nil {
 		return closed(line, err), nil
 	}
+	line.Prompt = &m.promptTokens
 	opened, err := r.Open(ctx, p)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -145,6 +151,9 @@ func (m *measurement) rows(s subject) error {
 			return fmt.Errorf("prompts: %w", err)
 		}
 		m.prompts = prompts
+	}
+	for _, row := range m.prompts {
+		m.promptTokens += len(row)
 	}
 	longest, warning, err := checkPrompts(m.prompts, m.point, s.vocab, s.maxPositions)
 	if err != nil {

@@ -13,13 +13,14 @@ import (
 // measurement is one point being measured: its open engine, its rows, and the
 // labels that its records share.
 type measurement struct {
-	rig     Rig
-	engine  Engine
-	timer   *Timer
-	point   Point
-	prompts [][]int32
-	longest int // tokens of the longest row
-	noSync  bool
+	rig          Rig
+	engine       Engine
+	timer        *Timer
+	point        Point
+	prompts      [][]int32
+	longest      int // tokens of the longest row
+	promptTokens int // of all rows
+	noSync       bool
 
 	// For the point's line: what its records do not tell.
 	cached   int // most cached tokens that a pass saw; -1 before the first

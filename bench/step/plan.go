@@ -44,6 +44,14 @@ type Plan struct {
 	MaxPositions int    `json:"max_positions"` // of the model; 0: unknown, not checked
 }
 
+// Bounds of a plan: far above what any machine can measure, and low enough that no product of them
+// overflows.
+const (
+	MaxBatch  = 1 << 20
+	MaxLength = 1 << 27
+	MaxCount  = 1 << 24 // repetitions, warm-up steps, tokens of a vocabulary
+)
+
 // DefaultPlan has SGLang's lengths and our repetitions.
 func DefaultPlan() Plan {
 	return Plan{
@@ -81,13 +89,14 @@ func (p Plan) Validate() error {
 	for _, axis := range []struct {
 		name   string
 		values []int
-	}{{"batch size", p.BatchSizes}, {"input length", p.InputLens}, {"output length", p.OutputLens}} {
+		most   int
+	}{{"batch size", p.BatchSizes, MaxBatch}, {"input length", p.InputLens, MaxLength}, {"output length", p.OutputLens, MaxLength}} {
 		if len(axis.values) == 0 {
 			return fmt.Errorf("plan one-batch: no %s given", axis.name)
 		}
 		for _, v := range axis.values {
-			if v < 1 {
-				return fmt.Errorf("plan one-batch: %s %d: want at least 1", axis.name, v)
+			if v < 1 || v > axis.most {
+				return fmt.Errorf("plan one-batch: %s %d: want 1 to %d", axis.name, v, axis.most)
 			}
 		}
 	}
@@ -99,8 +108,8 @@ func (p Plan) Validate() error {
 		{"warm-up prefills", p.PrefillWarmup, 0}, {"warm-up steps", p.StepsWarmup, 0},
 		{"empty steps", p.Overhead, 0}, {"vocabulary", p.Vocab, 1},
 	} {
-		if count.n < count.want {
-			return fmt.Errorf("plan one-batch: %s %d: want at least %d", count.name, count.n, count.want)
+		if count.n < count.want || count.n > MaxCount {
+			return fmt.Errorf("plan one-batch: %s %d: want %d to %d", count.name, count.n, count.want, MaxCount)
 		}
 	}
 	shortest := Point{Batch: 1, InputLen: slices.Min(p.InputLens), OutputLen: slices.Min(p.OutputLens)}

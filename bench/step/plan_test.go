@@ -106,15 +106,15 @@ func TestValidate(t *testing.T) {
 		change func(*step.Plan)
 	}{
 		{"no batch size given", func(p *step.Plan) { p.BatchSizes = nil }},
-		{"batch size 0: want at least 1", func(p *step.Plan) { p.BatchSizes = []int{1, 0} }},
-		{"input length -3: want at least 1", func(p *step.Plan) { p.InputLens = []int{-3} }},
-		{"output length 0: want at least 1", func(p *step.Plan) { p.OutputLens = []int{0} }},
-		{"prefill repetitions 0: want at least 1", func(p *step.Plan) { p.PrefillReps = 0 }},
-		{"iterations 0: want at least 1", func(p *step.Plan) { p.Iterations = 0 }},
-		{"warm-up prefills -1: want at least 0", func(p *step.Plan) { p.PrefillWarmup = -1 }},
-		{"warm-up steps -1: want at least 0", func(p *step.Plan) { p.StepsWarmup = -1 }},
-		{"empty steps -1: want at least 0", func(p *step.Plan) { p.Overhead = -1 }},
-		{"vocabulary 0: want at least 1", func(p *step.Plan) { p.Vocab = 0 }},
+		{"batch size 0: want 1 to 1048576", func(p *step.Plan) { p.BatchSizes = []int{1, 0} }},
+		{"input length -3: want 1 to 134217728", func(p *step.Plan) { p.InputLens = []int{-3} }},
+		{"output length 0: want 1 to 134217728", func(p *step.Plan) { p.OutputLens = []int{0} }},
+		{"prefill repetitions 0: want 1 to 16777216", func(p *step.Plan) { p.PrefillReps = 0 }},
+		{"iterations 0: want 1 to 16777216", func(p *step.Plan) { p.Iterations = 0 }},
+		{"warm-up prefills -1: want 0 to 16777216", func(p *step.Plan) { p.PrefillWarmup = -1 }},
+		{"warm-up steps -1: want 0 to 16777216", func(p *step.Plan) { p.StepsWarmup = -1 }},
+		{"empty steps -1: want 0 to 16777216", func(p *step.Plan) { p.Overhead = -1 }},
+		{"vocabulary 0: want 1 to 16777216", func(p *step.Plan) { p.Vocab = 0 }},
 		{"input 1024 + output 16 is over the model's 1039 positions", func(p *step.Plan) { p.MaxPositions = 1039 }},
 	} {
 		plan := good

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,6 +38,10 @@ type engineOptions struct {
 	DisableCUDAGraph   bool     `json:"disable_cuda_graph"`
 	CUDAGraphMaxBS     int      `json:"cuda_graph_max_bs"` // 0: the largest batch asked for
 }
+
+// maxThreads bounds --threads: above it no machine gains, and one that is typed wrong must not start
+// a million threads.
+const maxThreads = 1024
 
 var (
 	loadFormats  = []string{"auto", "safetensors", "dummy"}
@@ -94,18 +99,44 @@ func (o *engineOptions) Validate() error {
 	if o.Backend == "" {
 		return usageError("", "--backend: must be cpu, cuda, reference or the path of a plug-in")
 	}
+	if o.PageSize > 256 || o.PageSize&(o.PageSize-1) != 0 {
+		return usageError("", "--page-size: %d: must be a power of two from 1 to 256", o.PageSize)
+	}
+	if o.Threads > maxThreads {
+		return usageError("", "--threads: %d: must be at most %d", o.Threads, maxThreads)
+	}
+	if err := o.refuseUnbuilt(); err != nil {
+		return err
+	}
+	return o.validateDevice()
+}
+
+// refuseUnbuilt names what a flag asks for and this version does not do: ignoring it would time
+// something else than was asked for.
+func (o *engineOptions) refuseUnbuilt() error {
 	for _, k := range o.Kernels {
 		if op, file, ok := strings.Cut(k, "="); !ok || op == "" || file == "" {
 			return usageError("", "--kernel: %s: must be OP=FILE", k)
 		}
+		return usageError("", "--kernel: %s: this version does not replace operators yet", k)
 	}
-	return o.validateDevice()
+	if o.Profile {
+		return usageError("perf record -- lathe ... profiles the whole command", "--profile: this version has no profiled pass yet")
+	}
+	return nil
 }
 
 // validateDevice accepts SGLang's --device cpu|cuda where it names the backend in use.
 func (o *engineOptions) validateDevice() error {
 	switch {
-	case o.Device == "" || deviceName.MatchString(o.Device):
+	case o.Device == "":
+		return nil
+	case deviceName.MatchString(o.Device) && slices.Contains([]string{"cpu", "reference"}, o.Backend):
+		return usageError("--backend cuda has devices", "--device: %s: backend %s runs on the processor and has no devices to choose from", o.Device, o.Backend)
+	case deviceName.MatchString(o.Device):
+		if _, err := strconv.Atoi(o.Device); err != nil {
+			return usageError("--device INDEX", "--device: %s: this version finds a device by its index only", o.Device)
+		}
 		return nil
 	case o.Device == o.Backend:
 		o.Device = ""

@@ -14,6 +14,7 @@ const (
 	exitInconclusive = 3   // the samples do not decide
 	exitInvalid      = 4   // invalid or not comparable
 	exitInterrupted  = 130 // SIGINT
+	exitQuit         = 131 // SIGQUIT, at once
 	exitTerminated   = 143 // SIGTERM
 )
 

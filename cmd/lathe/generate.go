@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"lathe/engine"
@@ -18,7 +17,8 @@ import (
 type generated struct {
 	PromptIDs []int32         `json:"prompt_ids"`
 	IDs       []int32         `json:"ids"`
-	Text      *string         `json:"text"` // null without a tokenizer
+	Text      *string         `json:"text"`          // null without a tokenizer
+	Cut       string          `json:"cut,omitempty"` // why it ended before its length or its end token
 	Steps     []generatedStep `json:"steps,omitempty"`
 }
 
@@ -59,8 +59,8 @@ func runGenerate(ctx context.Context, app *application, o generateOptions) error
 		}
 		longest = max(longest, len(ids))
 	}
-	if limit := source.config.MaxPosition; longest+o.MaxTokens > limit {
-		return usageError("a shorter prompt or a smaller --max-tokens", "generate: prompt of %d and %d new tokens: the model has %d positions", longest, o.MaxTokens, limit)
+	if err := o.fits(source, longest); err != nil {
+		return err
 	}
 	l, err := app.loadModel(o.Engine, source)
 	if err != nil {
@@ -78,18 +78,27 @@ func runGenerate(ctx context.Context, app *application, o generateOptions) error
 	return app.generateAll(ctx, o, l, e, tok, prompts)
 }
 
+// fits checks the longest sequence against the model and --max-model-len.
+func (o *generateOptions) fits(m modelSource, longest int) error {
+	const hint = "a shorter prompt or a smaller --max-tokens"
+	if limit := o.Engine.MaxModelLen; limit > 0 && o.MaxTokens > limit-longest { // no sum: it may overflow
+		return usageError(hint, "generate: prompt of %d and %d new tokens: over --max-model-len %d", longest, o.MaxTokens, limit)
+	}
+	if limit := m.config.MaxPosition; o.MaxTokens > limit-longest {
+		return usageError(hint, "generate: prompt of %d and %d new tokens: the model has %d positions", longest, o.MaxTokens, limit)
+	}
+	return nil
+}
+
 // read gives the prompts as ids, and the tokenizer where there is one: text needs it, ids do not.
 func (o *generateOptions) read(m modelSource) (*tokenizer.Tokenizer, [][]int32, error) {
 	tok, err := openTokenizer(o.Engine, m)
+	if err != nil && (o.PromptIDs == "" || !noTokenizer(err)) {
+		return nil, nil, err
+	}
 	if o.PromptIDs != "" {
 		prompts, failed := readPromptIDs(o.PromptIDs)
-		if err != nil {
-			tok = nil
-		}
 		return tok, prompts, failed
-	}
-	if err != nil {
-		return nil, nil, err
 	}
 	text := o.Prompt
 	if o.Chat {
@@ -98,12 +107,18 @@ func (o *generateOptions) read(m modelSource) (*tokenizer.Tokenizer, [][]int32, 
 			return nil, nil, err
 		}
 	}
-	ids, err := encodeText(tok, text)
+	ids, err := encodeText(tok, text, !o.Chat) // a rendered conversation has its own BOS
 	if err != nil {
 		tok.Close()
 		return nil, nil, err
 	}
 	return tok, [][]int32{ids}, nil
+}
+
+// noTokenizer says that there is none to open, which ids can do without; a damaged one is an error.
+func noTokenizer(err error) bool {
+	var t *tokenizer.Error
+	return errors.Is(err, tokenizer.ErrNoRust) || (errors.As(err, &t) && t.Class == "missing_file")
 }
 
 // chatText renders the prompt as the user's turn of the model's chat template.
@@ -124,9 +139,12 @@ func chatText(m modelSource, prompt string) (string, error) {
 
 // readPromptIDs reads a JSON list of lists of ids, or one list.
 func readPromptIDs(path string) ([][]int32, error) {
-	data, err := os.ReadFile(path)
+	data, err := readBounded(path)
 	if err != nil {
 		return nil, usageError("", "--prompt-ids: %w", err)
+	}
+	if bytes.Contains(data, []byte("null")) {
+		return nil, usageError("", "--prompt-ids: %s: null is no token id", path)
 	}
 	var many [][]int32
 	if err := json.Unmarshal(data, &many); err != nil {
@@ -162,6 +180,13 @@ func (app *application) generateAll(ctx context.Context, o generateOptions, l *l
 	for _, ids := range prompts {
 		g, err := app.generateOne(ctx, o, l, e, tok, ids)
 		if g != nil {
+			if err != nil {
+				g.Cut = err.Error()
+			}
+			if tok != nil {
+				text := tok.Decode(g.IDs, true)
+				g.Text = &text
+			}
 			out = append(out, *g)
 		}
 		if failed = err; err != nil {
@@ -212,10 +237,6 @@ func (app *application) generateOne(ctx context.Context, o generateOptions, l *l
 			break
 		}
 		show.push(id)
-	}
-	if tok != nil {
-		text := tok.Decode(g.IDs, true)
-		g.Text = &text
 	}
 	return g, nil
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 
 	"lathe/bench"
 	"lathe/bench/report"
@@ -23,11 +25,11 @@ func runLatency(ctx context.Context, app *application, o latencyOptions) error {
 	if app.dryRun {
 		return app.printPlan(o.Engine, source, []step.Point{plan.Point()}, plan.Iterations+plan.Warmup, plan.Iterations+plan.Warmup)
 	}
-	out, err := openOutput(o.OutputJSON)
+	out, err := openResult(o.OutputJSON)
 	if err != nil {
 		return err
 	}
-	defer out.Close()
+	defer out.discard()
 	l, err := app.loadModel(o.Engine, source)
 	if err != nil {
 		return err
@@ -44,7 +46,7 @@ func runLatency(ctx context.Context, app *application, o latencyOptions) error {
 	for _, w := range l.warnings {
 		app.term.warn("%s", w)
 	}
-	rig := step.Rig{Open: l.opener(), Recorder: rec, Clock: rec.clock}
+	rig := step.Rig{Fits: l.fits, Open: l.opener(), Recorder: rec, Clock: rec.clock}
 	all := plan.Warmup + plan.Iterations
 	rig.Events.Iteration = func(it bench.Iteration) {
 		n := it.Iteration + 1
@@ -70,12 +72,13 @@ func (o *latencyOptions) plan(m modelSource) step.LatencyPlan {
 	p := step.DefaultLatencyPlan()
 	p.Batch, p.InputLen, p.OutputLen = o.BatchSize, o.InputLen, o.OutputLen
 	p.Warmup, p.Iterations, p.Seed = o.NumItersWarmup, o.NumIters, uint64(o.Engine.Seed)
+	p.NoSplit = o.NoSplit
 	p.Model, p.Vocab, p.MaxPositions = m.identity, m.config.Vocab, m.config.MaxPosition
 	return p
 }
 
 // showLatency prints vLLM's lines from the raw file, writes --output-json, and names the raw file.
-func (app *application) showLatency(rec *recording, out *os.File) error {
+func (app *application) showLatency(rec *recording, out *resultFile) error {
 	f, err := bench.ReadFile(rec.writer.Path())
 	if err != nil {
 		return err
@@ -85,23 +88,56 @@ func (app *application) showLatency(rec *recording, out *os.File) error {
 		for _, line := range result.Lines() {
 			fmt.Fprintln(app.term.out, line)
 		}
-		if out != nil {
-			if err := result.Write(out); err != nil {
-				return fmt.Errorf("write %s: %w", out.Name(), err)
+		if out != nil && result.AvgLatency != nil {
+			if err := out.commit(result.Write); err != nil {
+				return err
 			}
 		}
 	}
 	return app.showRaw(rec.writer.Path())
 }
 
-// openOutput creates a result file before anything is measured; nil for "".
-func openOutput(path string) (*os.File, error) {
+// resultFile is a result that replaces an older one only when it is whole: it is written beside it
+// and renamed.
+type resultFile struct {
+	path string
+	file *os.File
+}
+
+// openResult opens the file before anything is measured; nil for "".
+func openResult(path string) (*resultFile, error) {
 	if path == "" {
 		return nil, nil
 	}
-	f, err := os.Create(path)
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
-		return nil, usageError("--output-json names another place", "open result file: %w", err)
+		return nil, usageError("--output-json names another place", "open result file: %s: %w", path, err)
 	}
-	return f, nil
+	return &resultFile{path: path, file: f}, nil
+}
+
+// commit makes what was written the result.
+func (r *resultFile) commit(write func(io.Writer) error) error {
+	err := write(r.file)
+	if err == nil {
+		err = r.file.Chmod(0o644)
+	}
+	if closed := r.file.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(r.file.Name(), r.path)
+	}
+	if err != nil {
+		return fmt.Errorf("write result file: %s: %w", r.path, err)
+	}
+	return nil
+}
+
+// discard removes what was not committed.
+func (r *resultFile) discard() {
+	if r != nil {
+		r.file.Close()
+		os.Remove(r.file.Name())
+	}
 }

@@ -11,6 +11,7 @@ type latencyOptions struct {
 	BatchSize      int           `json:"batch_size"`
 	NumItersWarmup int           `json:"num_iters_warmup"`
 	NumIters       int           `json:"num_iters"`
+	NoSplit        bool          `json:"no_split"` // time whole iterations only, as vLLM does
 	OutputJSON     string        `json:"output_json"`
 	Raw            string        `json:"raw"` // "": a name is made
 }
@@ -37,6 +38,7 @@ func newLatencyCommand(app *application) *cobra.Command {
 	wholeVar(fs, &o.BatchSize, "batch-size", 8, 1, "sequences a batch")
 	wholeVar(fs, &o.NumItersWarmup, "num-iters-warmup", 10, 0, "iterations before timing")
 	wholeVar(fs, &o.NumIters, "num-iters", 30, 1, "timed iterations")
+	fs.BoolVar(&o.NoSplit, "no-split", false, "time whole iterations only, with two clock reads each, as vLLM does")
 	fs.StringVar(&o.OutputJSON, "output-json", "", "result file, in vLLM's shape")
 	fs.StringVar(&o.Raw, "raw", "", "raw samples (default: lathe-runs/TIME-bench-latency.jsonl)")
 	addEngineFlags(cmd, &o.Engine, app.defaultBackend())
@@ -46,6 +48,9 @@ func newLatencyCommand(app *application) *cobra.Command {
 // Validate checks what can be checked without opening a file.
 func (o *latencyOptions) Validate() error {
 	if err := o.Engine.Validate(); err != nil {
+		return err
+	}
+	if err := differentFiles("--raw", o.Raw, "--output-json", o.OutputJSON); err != nil {
 		return err
 	}
 	if err := o.Engine.profileWindow(o.OutputLen); err != nil {

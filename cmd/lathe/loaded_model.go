@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -47,7 +49,7 @@ func loadInto(backend *native.Backend, o engineOptions, m modelSource) (*loadedM
 		return nil, usageError("", "load model: %w", err)
 	}
 	defer src.Close()
-	if err := fitsMemory(src.Config.WeightBytes(2), o.MemFractionStatic); err != nil && backend.Path() == "" {
+	if err := fitsMemory(float64(src.Config.WeightBytes(2)), o.MemFractionStatic); err != nil && backend.Path() == "" {
 		return nil, usageError("a smaller model, or --mem-fraction-static", "load %s: weights: %w", m.name, err)
 	}
 	model, err := engine.Load(backend, src)
@@ -118,26 +120,32 @@ func (l *loadedModel) tryEngine() error {
 	}
 	defer e.Close()
 	l.probe = probe{path: e.Path(), threads: e.Threads()}
+	if usable := runtime.NumCPU(); l.probe.threads > usable && l.backend.Path() == "" {
+		l.warnings = append(l.warnings, fmt.Sprintf("%d threads on %d usable processors: they wait for each other", l.probe.threads, usable))
+	}
 	return nil
 }
 
 // Close frees the weights.
 func (l *loadedModel) Close() { l.model.Close() }
 
+// fits skips a point that cannot be measured here, before anything of it is made. What a plug-in may
+// hold is its device's business.
+func (l *loadedModel) fits(p step.Point) error {
+	o := l.options
+	if l.backend.Path() != "" {
+		o.MemFractionStatic = math.Inf(1)
+	}
+	if why := o.refuse(l.source.config, p, float64(l.model.WeightBytes()), l.engineOptions(1, 1).KV.Bytes()); why != "" {
+		return &step.Skip{Reason: why}
+	}
+	return nil
+}
+
 // opener makes engines for the points of a sweep; one that does not fit is skipped with the reason.
 func (l *loadedModel) opener() step.Opener {
 	return func(_ context.Context, p step.Point) (step.Opened, error) {
-		context := p.InputLen + p.OutputLen
-		if limit := l.options.MaxModelLen; limit > 0 && context > limit {
-			return step.Opened{}, &step.Skip{Reason: fmt.Sprintf("%d tokens a sequence are over --max-model-len %d", context, limit)}
-		}
-		o := l.engineOptions(p.Batch, context)
-		kv := int64(o.Pages()) * int64(l.options.PageSize) * l.source.config.KVBytesPerToken(o.KV.Bytes())
-		if l.backend.Path() == "" {
-			if err := fitsMemory(int64(l.model.WeightBytes())+kv, l.options.MemFractionStatic); err != nil {
-				return step.Opened{}, &step.Skip{Reason: "memory: weights and KV: " + err.Error()}
-			}
-		}
+		o := l.engineOptions(p.Batch, p.InputLen+p.OutputLen)
 		resetPeakMemory()
 		e, err := l.model.NewEngine(o)
 		if errors.Is(err, native.ErrMemory) {

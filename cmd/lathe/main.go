@@ -20,6 +20,13 @@ func interruptible(parent context.Context, stderr *os.File) (context.Context, fu
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	quit := make(chan os.Signal, 1)
+	signal.Notify(quit, syscall.SIGQUIT) // Go's own answer is a stack trace
+	go func() {
+		if _, open := <-quit; open {
+			os.Exit(exitQuit)
+		}
+	}()
 	go func() {
 		first, open := <-signals
 		if !open {
@@ -33,7 +40,9 @@ func interruptible(parent context.Context, stderr *os.File) (context.Context, fu
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
+		signal.Stop(quit)
 		close(signals)
+		close(quit)
 		cancel(nil)
 	}
 }

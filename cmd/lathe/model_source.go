@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,7 +23,7 @@ type modelSource struct {
 	dir      string // "" for a preset
 	preset   string // "" for a directory
 	config   llama.Config
-	identity string // for the workload: equal where shape and origin are equal
+	identity string // for the workload: equal where shape and origin of the weights are equal
 }
 
 const presetPrefix = "preset:"
@@ -42,10 +43,9 @@ func resolveModel(name, loadFormat string, shapeOnly bool) (modelSource, error) 
 	info, err := os.Stat(name)
 	switch {
 	case err == nil && info.IsDir():
-		return dirSource(name)
+		return dirSource(name, loadFormat == "dummy")
 	case err == nil:
-		return modelSource{}, usageError("give the directory that holds config.json and the weights",
-			"open model: %s: is a file", name)
+		return modelSource{}, notADirectory(name)
 	case !errors.Is(err, fs.ErrNotExist):
 		return modelSource{}, usageError("", "open model: %w", err)
 	case !hubID.MatchString(name):
@@ -53,6 +53,16 @@ func resolveModel(name, loadFormat string, shapeOnly bool) (modelSource, error) 
 			"open model: %s: no such directory", name)
 	}
 	return hubSource(name, loadFormat == "dummy" || shapeOnly)
+}
+
+// notADirectory says what a file in the place of a model directory is.
+func notADirectory(name string) error {
+	ckpt, err := safetensors.OpenFile(name)
+	if err == nil {
+		ckpt.Close()
+		err = fmt.Errorf("open model: %s: is a file", name)
+	}
+	return usageError("give the directory that holds config.json and the weights", "%w", err)
 }
 
 func hubSource(id string, seeded bool) (modelSource, error) {
@@ -76,7 +86,7 @@ func presetSource(name, preset string) (modelSource, error) {
 	return modelSource{name: name, preset: preset, config: cfg, identity: presetPrefix + preset}, nil
 }
 
-func dirSource(dir string) (modelSource, error) {
+func dirSource(dir string, seeded bool) (modelSource, error) {
 	cfg, err := llama.ReadConfig(dir)
 	if err != nil {
 		return modelSource{}, usageError("", "open model: %w", err)
@@ -86,7 +96,11 @@ func dirSource(dir string) (modelSource, error) {
 		return modelSource{}, usageError("", "open model: %w", err)
 	}
 	sum := sha256.Sum256(data)
-	return modelSource{name: dir, dir: dir, config: cfg, identity: "config-sha256:" + hex.EncodeToString(sum[:])}, nil
+	identity := "config-sha256:" + hex.EncodeToString(sum[:])
+	if seeded {
+		identity += ",seeded"
+	}
+	return modelSource{name: dir, dir: dir, config: cfg, identity: identity}, nil
 }
 
 // seeded says whether the weights will be random numbers.

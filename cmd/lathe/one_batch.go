@@ -16,7 +16,11 @@ func runOneBatch(ctx context.Context, app *application, o oneBatchOptions) error
 	if err != nil {
 		return err
 	}
-	plan := o.plan(source)
+	dataset, err := fileIdentity(o.PromptFilename)
+	if err != nil {
+		return err
+	}
+	plan := o.plan(source, dataset)
 	if err := plan.Validate(); err != nil {
 		return usageError("", "%w", err)
 	}
@@ -27,11 +31,6 @@ func runOneBatch(ctx context.Context, app *application, o oneBatchOptions) error
 	if err != nil {
 		return err
 	}
-	rows, err := openRows(o.ResultFilename, o.RunName)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	l, err := app.loadModel(o.Engine, source)
 	if err != nil {
 		return err
@@ -40,11 +39,16 @@ func runOneBatch(ctx context.Context, app *application, o oneBatchOptions) error
 	if o.CorrectnessTest {
 		return app.correctnessTest(ctx, o, l)
 	}
+	rows, err := openRows(o.ResultFilename, o.RunName)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
 	return app.sweep(ctx, o, l, plan, prompts, rows)
 }
 
-// plan is what the flags ask the loop for.
-func (o *oneBatchOptions) plan(m modelSource) step.Plan {
+// plan is what the flags ask the loop for; dataset identifies the prompts of a file.
+func (o *oneBatchOptions) plan(m modelSource, dataset string) step.Plan {
 	p := step.DefaultPlan()
 	p.BatchSizes, p.InputLens, p.OutputLens = o.BatchSize, o.InputLen, o.OutputLen
 	p.PrefillReps, p.Seed = o.PrefillReps, uint64(o.Engine.Seed)
@@ -53,9 +57,10 @@ func (o *oneBatchOptions) plan(m modelSource) step.Plan {
 	} else {
 		p.StepsWarmup = min(32, o.OutputLen[0])
 	}
+	p.NoSync = o.NoSync
 	p.Model, p.Vocab, p.MaxPositions = m.identity, m.config.Vocab, m.config.MaxPosition
 	if o.PromptFilename != "" {
-		p.Dataset = "file"
+		p.Dataset = "file " + dataset
 	}
 	if o.ShuffleCells >= 0 {
 		seed := uint64(o.ShuffleCells)
@@ -94,6 +99,10 @@ func (app *application) sweep(ctx context.Context, o oneBatchOptions, l *loadedM
 	if err != nil {
 		return err
 	}
+	if o.Resume && nothingLeft(o.Raw, run, plan) {
+		app.term.say("resume: every point is in %s", o.Raw)
+		return app.showRaw(o.Raw)
+	}
 	rec, err := app.startRecording(run, o.Raw, o.Resume)
 	if err != nil {
 		return err
@@ -110,13 +119,13 @@ func (app *application) sweep(ctx context.Context, o oneBatchOptions, l *loadedM
 		app.term.warn("%s", w)
 	}
 	total, done := len(points), 0
-	rig := step.Rig{Open: l.opener(), Recorder: rec, Clock: rec.clock, Prompts: prompts}
+	rig := step.Rig{Fits: l.fits, Open: l.opener(), Recorder: rec, Clock: rec.clock, Prompts: prompts}
 	rig.Events.Start = func(p step.Point) { app.term.showProgress(done, total, p.String()) }
 	var late error // the first result row that could not be written
 	rig.Events.Done = func(p bench.Point) {
 		done++
 		app.term.clearProgress()
-		late = app.pointDone(o, rec.point(p.Point), rows, late)
+		late = app.pointDone(o, rec.take(p.Point), rows, late)
 	}
 	tally, err := step.OneBatch(ctx, rig, plan, points)
 	if err == nil {
@@ -130,6 +139,16 @@ func (app *application) sweep(ctx context.Context, o oneBatchOptions, l *loadedM
 		err = judgeTally("bench one-batch", tally, total)
 	}
 	return err
+}
+
+// nothingLeft says that a raw file is of this run, whole and complete, so that resuming it must not
+// touch it.
+func nothingLeft(path string, run bench.Run, plan step.Plan) bool {
+	f, err := bench.ReadFile(path)
+	if err != nil || !f.Complete() || len(f.Warnings) > 0 || bench.Resumable(f.Run, run, resumeExcept()...) != nil {
+		return false
+	}
+	return len(step.Remaining(f.Points, plan)) == 0
 }
 
 // pointDone prints SGLang's lines of a point and appends its result row. Figures come from the

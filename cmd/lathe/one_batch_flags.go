@@ -20,6 +20,7 @@ type oneBatchOptions struct {
 	Raw             string        `json:"raw"`          // "": a name is made
 	Resume          bool          `json:"resume"`
 	ShuffleCells    int           `json:"shuffle_cells"` // seed of the order of points; -1: as given
+	NoSync          bool          `json:"no_sync"`       // launch times, labelled so
 }
 
 const oneBatchExample = `  lathe bench one-batch --model preset:tiny --batch-size 1 4 --input-len 16 64 --output-len 8`
@@ -49,6 +50,7 @@ func newOneBatchCommand(app *application) *cobra.Command {
 	wholeVar(fs, &o.PrefillReps, "prefill-reps", 5, 1, "timed prefills a point")
 	wholeVar(fs, &o.StepsWarmup, "steps-warmup", -1, -1, "decode steps before a point is timed; -1: min(32, output length)")
 	wholeVar(fs, &o.ShuffleCells, "shuffle-cells", -1, -1, "seed that shuffles the order of points; -1: as given")
+	fs.BoolVar(&o.NoSync, "no-sync", false, "do not synchronise at a step: launch times only, labelled so")
 	fs.StringVar(&o.PromptFilename, "prompt-filename", "", "prompts, one a line (default: random token ids)")
 	fs.BoolVar(&o.CorrectnessTest, "correctness-test", false, "compare with the reference backend instead of timing")
 	wholeVar(fs, &o.CutLen, "cut-len", 4, 1, "prompt tokens of the correctness test's first prefill")
@@ -64,6 +66,9 @@ func (o *oneBatchOptions) Validate() error {
 	}
 	if o.Resume && o.Raw == "" {
 		return usageError("", "--resume: needs --raw FILE, the file of the run to go on with")
+	}
+	if err := differentFiles("--raw", o.Raw, "--result-filename", o.ResultFilename); err != nil {
+		return err
 	}
 	for _, n := range o.OutputLen {
 		if err := o.Engine.profileWindow(n); err != nil {

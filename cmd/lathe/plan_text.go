@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"text/tabwriter"
 
 	"lathe/bench/step"
@@ -22,27 +24,33 @@ func (app *application) printPlan(o engineOptions, m modelSource, points []step.
 		kv = 4
 	}
 	bandwidth := assumedCPUBandwidth
-	if o.Backend == "cuda" {
-		bandwidth = assumedCUDABandwidth
+	if !slices.Contains([]string{"cpu", "reference"}, o.Backend) {
+		bandwidth, o.MemFractionStatic = assumedCUDABandwidth, math.Inf(1) // a device's memory is not known here
 	}
-	weights := cfg.WeightBytes(2)
-	fmt.Fprintf(app.term.out, "model: %s (%s), %d parameters, weights %s\n", m.name, m.identity, cfg.Params(), gigabytes(weights))
+	weights := float64(cfg.WeightBytes(2))
+	fmt.Fprintf(app.term.out, "model: %s (%s), %d parameters, weights %s\n", m.name, m.identity, cfg.Params(), sized(weights))
 	fmt.Fprintf(app.term.out, "backend: %s, kv cache %d bytes an element, %d points; nothing is measured\n", o.Backend, kv, len(points))
 	w := tabwriter.NewWriter(app.term.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "point\tbatch\tinput\toutput\tMB a step\tmemory GB\testimate s\t")
 	var total float64
+	var skipped []string
 	for _, p := range points {
-		context := p.InputLen + p.OutputLen
+		if why := o.refuse(cfg, p, weights, kv); why != "" {
+			fmt.Fprintf(w, "%d\t%d\t%d\t%d\t-\t-\t-\t\n", p.ID, p.Batch, p.InputLen, p.OutputLen)
+			skipped = append(skipped, fmt.Sprintf("point %d will be skipped: %s", p.ID, why))
+			continue
+		}
 		mid := cfg.StepBytes(p.Batch, p.InputLen+p.OutputLen/2, kv).Total()
-		pages := (context + o.PageSize - 1) / o.PageSize * o.PageSize
-		memory := weights + int64(p.Batch)*int64(pages)*cfg.KVBytesPerToken(kv)
 		prefill := max(float64(cfg.PrefillBytes(p.Batch, p.InputLen, kv).Total()), float64(mid)) / bandwidth
 		seconds := float64(prefills+1)*prefill + float64(passes)*float64(p.OutputLen-1)*float64(mid)/bandwidth
 		total += seconds
-		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%.1f\t%.2f\t%.2f\t\n", p.ID, p.Batch, p.InputLen, p.OutputLen, float64(mid)/1e6, float64(memory)/1e9, seconds)
+		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%.1f\t%.2f\t%.2f\t\n", p.ID, p.Batch, p.InputLen, p.OutputLen, float64(mid)/1e6, (weights+o.pointBytes(cfg, p, kv))/1e9, seconds)
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	for _, line := range skipped {
+		fmt.Fprintln(app.term.out, line)
 	}
 	fmt.Fprintf(app.term.out, "estimate: %.1f s if every step reads its bytes at %.0f GB/s (assumed, not measured); prefill arithmetic comes on top\n",
 		total, bandwidth/1e9)

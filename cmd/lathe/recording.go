@@ -36,10 +36,20 @@ func (app *application) startRecording(run bench.Run, path string, resume bool) 
 		}
 	}
 	run.Kind, run.Schema = bench.KindRun, bench.Schema
-	if info, err := os.Stat(path); resume && err == nil && info.Size() > 0 {
-		return app.resumeRecording(r, run, path)
+	mode := bench.New
+	if info, err := os.Stat(path); err == nil {
+		if !info.Mode().IsRegular() {
+			return nil, usageError("--raw FILE names another place", "open raw file: %s: is no regular file", path)
+		}
+		if resume && info.Size() > 0 {
+			before, err := bench.ReadFile(path)
+			if !errors.Is(err, bench.ErrNoHeader) {
+				return app.resumeRecording(r, run, before, err, path)
+			}
+			mode = bench.Append // killed within its header: nothing was measured, the file starts anew
+		}
 	}
-	writer, err := bench.OpenWriter(path, bench.New)
+	writer, err := bench.OpenWriter(path, mode)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, usageError("--resume goes on with it; --raw FILE names another", "%w", err)
 	}
@@ -52,13 +62,12 @@ func (app *application) startRecording(run bench.Run, path string, resume bool) 
 	return r, r.put(run)
 }
 
-// resumeRecording checks that the file is of the same run and appends a resume line.
-func (app *application) resumeRecording(r *recording, run bench.Run, path string) (*recording, error) {
-	before, err := bench.ReadFile(path)
+// resumeRecording checks that the file, read with err, is of the same run and appends a resume line.
+func (app *application) resumeRecording(r *recording, run bench.Run, before *bench.File, err error, path string) (*recording, error) {
 	if err != nil {
 		return nil, usageError("", "resume: %w", err)
 	}
-	if err := bench.Resumable(before.Run, run, "resume", "raw", "result_filename"); err != nil {
+	if err := bench.Resumable(before.Run, run, resumeExcept()...); err != nil {
 		return nil, usageError("the same command line goes on with it; another --raw starts anew", "%w", err)
 	}
 	for _, w := range before.Warnings {
@@ -67,12 +76,20 @@ func (app *application) resumeRecording(r *recording, run bench.Run, path string
 	if r.writer, err = bench.OpenWriter(path, bench.Append); err != nil {
 		return nil, usageError("", "resume: %w", err)
 	}
+	warnings := slices.Concat(before.Warnings, r.writer.Warnings())
+	if before, err = bench.ReadFile(path); err != nil { // again, now that nobody else can write it
+		r.writer.Close()
+		return nil, usageError("", "resume: %w", err)
+	}
 	r.before = before
 	r.clock = bench.ResumeClock(before.Clock, before.LastNS)
 	r.file.Run = before.Run
 	return r, r.put(bench.Resume{Kind: bench.KindResume, StartedAt: r.clock.StartedAt(), Argv: run.Argv,
-		Clock: r.clock.Origin(), Warnings: slices.Concat(before.Warnings, r.writer.Warnings())})
+		Clock: r.clock.Origin(), Warnings: warnings})
 }
+
+// resumeExcept are the options that cannot move a number of a resumed run.
+func resumeExcept() []string { return []string{"resume", "raw", "result_filename"} }
 
 // put writes the first line; when that fails the file is closed.
 func (r *recording) put(rec any) error {
@@ -116,30 +133,15 @@ func (r *recording) WriteSteps(steps []bench.Step) error {
 	return nil
 }
 
-// point is the part of the file that one point's results are made of.
-func (r *recording) point(id int) *bench.File {
-	f := bench.File{Run: r.file.Run}
-	for _, p := range r.file.Points {
-		if p.Point == id {
-			f.Points = append(f.Points, p)
-		}
-	}
-	for _, s := range r.file.Steps {
-		if s.Point == id {
-			f.Steps = append(f.Steps, s)
-		}
-	}
-	for _, it := range r.file.Iterations {
-		if it.Point == id {
-			f.Iterations = append(f.Iterations, it)
-		}
-	}
-	return &f
-}
+// take is what one point's results are made of; it is kept no longer (P132).
+func (r *recording) take(point int) *bench.File { return r.file.Take(point) }
 
 // finish writes the end line and closes the file. measured is what the loop returned.
 func (r *recording) finish(ctx context.Context, measured error) error {
 	end := bench.End{Kind: bench.KindEnd, DurationNS: r.clock.Now(), Reason: bench.EndCompleted}
+	if w := bench.WallStepWarning(r.clock.WallStep()); w != "" {
+		end.Warnings = append(end.Warnings, w)
+	}
 	switch _, signal := interrupted(ctx); {
 	case measured == nil:
 	case signal || errors.Is(measured, context.Canceled):
@@ -147,8 +149,18 @@ func (r *recording) finish(ctx context.Context, measured error) error {
 	default:
 		end.Reason, end.Error = bench.EndFailed, measured.Error()
 	}
+	broken := r.writer.Err() // said already, by measured
 	wrote := r.writer.Write(end)
-	return errors.Join(measured, wrote, r.writer.Close())
+	closed := r.writer.Close()
+	switch {
+	case measured != nil:
+		return measured
+	case broken != nil:
+		return broken
+	case wrote != nil:
+		return wrote
+	}
+	return closed
 }
 
 // defaultRawPath is lathe-runs/<UTC time>-<command>.jsonl, made unique.

@@ -22,13 +22,5 @@ func runReport(_ context.Context, app *application, o reportOptions) error {
 	for _, w := range f.Warnings {
 		app.term.warn("%s: %s", o.File, w)
 	}
-	switch o.Format {
-	case "json":
-		return report.JSON(app.term.out, f)
-	case "csv":
-		return report.CSV(app.term.out, f)
-	case "markdown":
-		return report.Markdown(app.term.out, f)
-	}
-	return report.Text(app.term.out, f)
+	return report.Write(app.term.out, f, o.Format)
 }

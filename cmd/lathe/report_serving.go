@@ -39,6 +39,9 @@ func (app *application) reportCapture(o reportOptions) error {
 	if err != nil {
 		return usageError("", "report: %w", err)
 	}
+	if c := capture.Run.Command; strings.HasPrefix(c, "bench one-batch") || strings.HasPrefix(c, "bench latency") {
+		return usageError("lathe report FILE reads steps", "report: --semantics reads requests, and %s is of %s", o.File, c)
+	}
 	for _, w := range capture.Warnings {
 		app.term.warn("%s: %s", o.File, w)
 	}

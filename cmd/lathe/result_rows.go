@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -29,7 +30,52 @@ func openRows(path, runName string) (*rowFile, error) {
 	if err != nil {
 		return nil, usageError("--result-filename names another place", "open result file: %w", err)
 	}
-	return &rowFile{file: f, runName: runName}, nil
+	r := &rowFile{file: f, runName: runName}
+	if err := r.endTornRow(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// differentFiles refuses a raw file and a result file that are one: each would damage the other.
+func differentFiles(rawFlag, raw, resultFlag, result string) error {
+	if raw == "" || result == "" {
+		return nil
+	}
+	a, errA := os.Stat(raw)
+	b, errB := os.Stat(result)
+	same := errA == nil && errB == nil && os.SameFile(a, b)
+	if absA, err := filepath.Abs(raw); err == nil && !same {
+		absB, err := filepath.Abs(result)
+		same = err == nil && absA == absB
+	}
+	if same {
+		return usageError("", "%s and %s are the same file: %s", rawFlag, resultFlag, raw)
+	}
+	return nil
+}
+
+// endTornRow makes the file end with a whole line, whoever wrote it: a last line that is no JSON is
+// the rest of a killed process and is cut off, one that is gets the newline that it lacks.
+func (r *rowFile) endTornRow() error {
+	have, err := io.ReadAll(io.NewSectionReader(r.file, 0, 1<<62))
+	if err != nil {
+		return fmt.Errorf("read result file: %w", err)
+	}
+	at := bytes.LastIndexByte(have, '\n') + 1
+	switch {
+	case at == len(have):
+		return nil
+	case json.Valid(have[at:]):
+		_, err = r.file.WriteString("\n")
+	default:
+		err = r.file.Truncate(int64(at))
+	}
+	if err != nil {
+		return fmt.Errorf("end the torn last row of the result file: %w", err)
+	}
+	return nil
 }
 
 // append writes the rows of a file's finished points.
@@ -45,7 +91,7 @@ func (r *rowFile) append(f *bench.File) error {
 }
 
 // catchUp appends the rows of a resumed run's finished points that the file lacks: the process may
-// have been killed between a point's line and its row. A torn last row is ended first.
+// have been killed between a point's line and its row.
 func (r *rowFile) catchUp(before *bench.File) error {
 	have, err := io.ReadAll(io.NewSectionReader(r.file, 0, 1<<62))
 	if err != nil {
@@ -54,13 +100,6 @@ func (r *rowFile) catchUp(before *bench.File) error {
 	var buf, missing bytes.Buffer
 	if err := report.WriteOneBatchRows(&buf, report.OneBatchRows(before, r.runName)); err != nil {
 		return err
-	}
-	if len(have) > 0 && have[len(have)-1] != '\n' {
-		torn := bytes.LastIndexByte(have, '\n') + 1
-		if err := r.file.Truncate(int64(torn)); err != nil {
-			return fmt.Errorf("cut the torn last row of the result file: %w", err)
-		}
-		have = have[:torn]
 	}
 	for line := range bytes.Lines(buf.Bytes()) {
 		if !bytes.Contains(have, line) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -20,7 +21,12 @@ func TestMain(m *testing.M) {
 // TestScripts runs the command line as users do; each script is one part of the contract.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir:  "testdata/script",
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			golden, err := filepath.Abs("../../engine/testdata/golden")
+			e.Setenv("GOLDEN", golden)
+			return err
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 	})
 }

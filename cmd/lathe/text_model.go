@@ -2,7 +2,11 @@ package main
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -34,9 +38,14 @@ func openTokenizer(o engineOptions, m modelSource) (*tokenizer.Tokenizer, error)
 	return tok, nil
 }
 
-// encodeText is the ids of a text, control tokens recognised as the harnesses have them.
-func encodeText(tok *tokenizer.Tokenizer, text string) ([]int32, error) {
-	ids, err := tok.Encode(text, true)
+// encodeText is the ids of a text, control tokens recognised as the harnesses have them; framed adds
+// what the model's tokenizer puts around a text, such as BOS.
+func encodeText(tok *tokenizer.Tokenizer, text string, framed bool) ([]int32, error) {
+	encode := tok.Encode
+	if framed {
+		encode = tok.EncodeFramed
+	}
+	ids, err := encode(text, true)
 	if err != nil {
 		return nil, usageError("", "encode the prompt: %w", err)
 	}
@@ -46,14 +55,48 @@ func encodeText(tok *tokenizer.Tokenizer, text string) ([]int32, error) {
 	return ids, nil
 }
 
+// fileIdentity is the sha256 of a prompt file; "" for no file.
+func fileIdentity(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	data, err := readBounded(path)
+	if err != nil {
+		return "", noPrompts(path, err)
+	}
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+// maxPromptFile bounds what is read of a file of prompts or ids, in bytes.
+const maxPromptFile = 64 << 20
+
+// readBounded reads a file of at most maxPromptFile bytes, whatever it is.
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxPromptFile+1))
+	if err == nil && len(data) > maxPromptFile {
+		err = fmt.Errorf("%s: is over %d MiB", path, maxPromptFile>>20)
+	}
+	return data, err
+}
+
+func noPrompts(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return usageError("without --prompt-filename the prompts are random token ids", "read prompts: %s: no such file", path)
+	}
+	return usageError("", "read prompts: %w", err)
+}
+
 // readPromptFile encodes the prompts of a file, one a line; empty lines are passed over.
 func readPromptFile(path string, tok *tokenizer.Tokenizer) ([][]int32, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usageError("without --prompt-filename the prompts are random token ids", "read prompts: %s: no such file", path)
-	}
+	data, err := readBounded(path)
 	if err != nil {
-		return nil, usageError("", "read prompts: %w", err)
+		return nil, noPrompts(path, err)
 	}
 	var prompts [][]int32
 	lines := bufio.NewScanner(strings.NewReader(string(data)))
@@ -62,7 +105,7 @@ func readPromptFile(path string, tok *tokenizer.Tokenizer) ([][]int32, error) {
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
 		}
-		ids, err := encodeText(tok, lines.Text())
+		ids, err := encodeText(tok, lines.Text(), true)
 		if err != nil {
 			return nil, err
 		}
