@@ -11,9 +11,9 @@ import (
 	"lathe/engine/native"
 )
 
-// bits runs prompts and collects, for one of them, the bit patterns of the logits
+// rowBits runs prompts and collects, for one of them, the bit patterns of the logits
 // of every generated position.
-func bits(t *testing.T, m *Model, p path, o Options, prompts [][]int32, which, steps int) []uint32 {
+func rowBits(t *testing.T, m *Model, p path, o Options, prompts [][]int32, which, steps int) []uint32 {
 	t.Helper()
 	o.Sequences, o.Context = max(o.Sequences, len(prompts)), 256
 	e := p.engine(t, m, o)
@@ -61,10 +61,10 @@ func TestRowBits(t *testing.T) {
 			m := p.seeded(t)
 			r := rand.New(rand.NewPCG(1, 2))
 			prompt := randomPrompt(r, 97, m.Config.Vocab)
-			want := bits(t, m, p, Options{Threads: 1}, [][]int32{prompt}, 0, 6)
+			want := rowBits(t, m, p, Options{Threads: 1}, [][]int32{prompt}, 0, 6)
 			check := func(name string, o Options, prompts [][]int32, which int) {
 				t.Helper()
-				if got := bits(t, m, p, o, prompts, which, 6); !slices.Equal(got, want) {
+				if got := rowBits(t, m, p, o, prompts, which, 6); !slices.Equal(got, want) {
 					t.Errorf("%s: the row's bits changed", name)
 				}
 			}

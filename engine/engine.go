@@ -99,6 +99,7 @@ func (m *Model) NewEngine(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, native.Under(op, err)
 	}
+	m.noteSession(o)
 	e := &Engine{model: m, opts: o, session: s, pool: kvcache.New(o.Pages(), o.PageSize),
 		step: stepInfo{deviceNS: -1}}
 	if err := e.prepare(); err != nil {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"lathe/engine/llama"
 	"lathe/engine/native"
@@ -12,8 +13,11 @@ import (
 type Model struct {
 	Config   llama.Config
 	Warnings []string // doubts about the numbers, such as weights rounded on load
+	backend  *native.Backend
 	native   *native.Model
 	weights  uint64
+
+	positions atomic.Int64 // most that an engine was opened for; see WorkspaceBound
 }
 
 // Load gives every tensor of the source to the backend. The source may be closed
@@ -24,7 +28,7 @@ func Load(b *native.Backend, s *Source) (*Model, error) {
 	if err != nil {
 		return nil, native.Under(op, err)
 	}
-	out := &Model{Config: s.Config, native: m, Warnings: append([]string(nil), s.Warnings...)}
+	out := &Model{Config: s.Config, backend: b, native: m, Warnings: append([]string(nil), s.Warnings...)}
 	if err := out.fill(b, s); err != nil {
 		m.Close()
 		return nil, native.Under(op, err)
