@@ -69,3 +69,13 @@ func (r *receiver) stamp() int64 {
 	ts := (*unix.Timespec)(unsafe.Pointer(&r.control[head]))
 	return ts.Nano()
 }
+
+// epollWait is epoll_wait without telling the scheduler. An interrupted wait has
+// no events.
+func epollWait(ep int, events []unix.EpollEvent, timeout int) int {
+	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(ep), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(timeout), 0, 0)
+	if errno != 0 {
+		return 0
+	}
+	return int(n)
+}
