@@ -46,7 +46,7 @@ func loadInto(backend *native.Backend, o engineOptions, m modelSource) (*loadedM
 	start := time.Now()
 	src, err := m.open(o)
 	if err != nil {
-		return nil, usageError("", "load model: %w", err)
+		return nil, usageError("", "%w", err)
 	}
 	defer src.Close()
 	if err := fitsMemory(float64(src.Config.WeightBytes(2)), o.MemFractionStatic); err != nil && backend.Path() == "" {
@@ -80,7 +80,7 @@ func openBackend(name string) (*native.Backend, error) {
 	}
 	b, err := native.Open(path)
 	if err != nil {
-		return nil, usageError("cpu and reference are built in", "backend: %w", err)
+		return nil, usageError("cpu and reference are built in", "%w", err)
 	}
 	return b, nil
 }
@@ -138,6 +138,12 @@ func (l *loadedModel) fits(p step.Point) error {
 	}
 	if why := o.refuse(l.source.config, p, float64(l.model.WeightBytes()), l.engineOptions(1, 1).KV.Bytes()); why != "" {
 		return &step.Skip{Reason: why}
+	}
+	options := l.engineOptions(p.Batch, p.InputLen+p.OutputLen)
+	kv := float64(options.Pages()) * float64(o.PageSize) * float64(l.source.config.KVBytesPerToken(options.KV.Bytes()))
+	total := float64(l.model.WeightBytes()) + kv + float64(l.model.WorkspaceBound(options))
+	if err := fitsMemory(total, o.MemFractionStatic); err != nil {
+		return &step.Skip{Reason: "memory: weights, KV and workspace: " + err.Error()}
 	}
 	return nil
 }

@@ -26,14 +26,14 @@ func openTokenizer(o engineOptions, m modelSource) (*tokenizer.Tokenizer, error)
 	}
 	tok, err := tokenizer.Open(path)
 	if errors.Is(err, tokenizer.ErrNoRust) {
-		return nil, usageError("build without the tag notokenizer (make build), or give token ids", "open tokenizer: %w", err)
+		return nil, usageError("build without the tag notokenizer (make build), or give token ids", "%w", err)
 	}
 	if err != nil {
-		return nil, usageError("--tokenizer names another; token ids need none", "open tokenizer: %w", err)
+		return nil, usageError("--tokenizer names another; token ids need none", "%w", err)
 	}
 	if err := tok.CheckVocab(m.config.Vocab); err != nil {
 		tok.Close()
-		return nil, usageError("--tokenizer names the one that the model was trained with", "open tokenizer: %w", err)
+		return nil, usageError("--tokenizer names the one that the model was trained with", "%w", err)
 	}
 	return tok, nil
 }
