@@ -51,27 +51,28 @@ func TestReadBoundaries(t *testing.T) {
 		"c\r\ndata:", " cde", "fg\n", "\r\n", chunk(doneFrame), lastChunk,
 	}
 	want := []string{"data: a\n\ndata: b\n\n", "data:", " cde", "fg\n", doneFrame}
-	step := make(chan bool)
-	srv := serve(t, func(c net.Conn, _ *http.Request, _ int64) bool {
-		for _, p := range parts {
-			io.WriteString(c, p)
-			time.Sleep(20 * time.Millisecond)
+	x, rec := receiving()
+	var e ending
+	over := false
+	for i, p := range parts {
+		if over {
+			t.Fatalf("over before part %d", i)
 		}
-		close(step)
-		return true
-	})
-	_, got := run(t, testClient(t, srv.url(), nil), Plan{Count: 1})
-	<-step
-	q := got.by["r0"]
+		e, over = x.received(int64(10+i), int64(100+i), []byte(p), false)
+	}
+	if !over || e.kind != "eof" || e.class != "" || e.t != 16 || *x.headers != 10 || *x.done != 15 {
+		t.Errorf("over %v, ending %+v, headers %d, done %d", over, e, *x.headers, *x.done)
+	}
 	var reads []string
-	for _, r := range q.Reads {
-		reads = append(reads, string(r.B64))
+	at := []int64{10, 11, 12, 13, 15}
+	for i, m := range rec.cur.marks {
+		reads = append(reads, string(rec.cur.data[m.from:m.to]))
+		if m.t != at[i] || m.kernel != at[i]+90 {
+			t.Errorf("read %d at %d, kernel %d", i, m.t, m.kernel)
+		}
 	}
 	if strings.Join(reads, "|") != strings.Join(want, "|") {
 		t.Errorf("reads %q, want %q", reads, want)
-	}
-	if q.End.Kind != "eof" {
-		t.Errorf("end %+v", q.End)
 	}
 }
 

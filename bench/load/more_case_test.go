@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -180,7 +179,30 @@ func TestCompressedCapture(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if st, err := os.Stat(path); err != nil || st.Size() == 0 {
-		t.Errorf("%v %v", st, err)
+	r, err := bench.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	bytes, closed := 0, 0
+	for {
+		rec, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch rec := rec.(type) {
+		case *bench.Reads:
+			for _, read := range rec.Reads {
+				bytes += len(read.B64)
+			}
+		case *bench.Request:
+			closed++
+		}
+	}
+	if want := 5 * len(frame(" t0")+frame(" t1")+frame(" t2")+doneFrame); bytes != want || closed != 5 {
+		t.Errorf("%d bytes of %d, %d requests", bytes, want, closed)
 	}
 }
