@@ -2,8 +2,10 @@ package load
 
 import (
 	"encoding/json"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"lathe/bench"
 )
@@ -71,5 +73,28 @@ func ordered(t *testing.T, q *bench.Request) {
 	}
 	if q.End.TNS < last {
 		t.Errorf("%s: end %d before the last read %d", q.ID, q.End.TNS, last)
+	}
+}
+
+// haveStamps checks the kernel's stamps: each lies between the send and ours, and
+// there are some. The kernel begins to stamp a little after it was asked, so the
+// first reads of a process may have none.
+func haveStamps(t *testing.T, got captured) {
+	t.Helper()
+	reads, with := 0, 0
+	for _, q := range got.by {
+		for i, r := range q.Reads {
+			reads++
+			if r.KernelNS == nil {
+				continue
+			}
+			with++
+			if *r.KernelNS > r.TNS+int64(time.Millisecond) || *r.KernelNS < q.SentNS-int64(time.Millisecond) {
+				t.Errorf("%s: read %d: kernel %d, ours %d, sent %d", q.ID, i, *r.KernelNS, r.TNS, q.SentNS)
+			}
+		}
+	}
+	if runtime.GOOS == "linux" && with < reads/2 {
+		t.Errorf("%d of %d reads have a kernel stamp", with, reads)
 	}
 }

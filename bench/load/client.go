@@ -17,6 +17,7 @@ type Client struct {
 	target *target
 	via    transport
 	busy   atomic.Bool // a plan is carried out
+	stamps int         // a socket that keeps the kernel stamping; -1: none
 }
 
 // transport moves exchanges over connections.
@@ -63,15 +64,22 @@ func NewClient(ctx context.Context, opt Options, clock bench.Clock) (*Client, er
 	if err != nil {
 		return nil, fmt.Errorf("load client: %w", err)
 	}
-	c := &Client{opt: opt, clock: clock, target: t}
+	c := &Client{opt: opt, clock: clock, target: t, stamps: -1}
+	if !opt.UserStamps {
+		c.stamps = keepStamping()
+	}
 	if c.via, err = newTransport(c); err != nil {
+		endStamping(c.stamps)
 		return nil, fmt.Errorf("load client: %w", err)
 	}
 	return c, nil
 }
 
 // Close ends all connections. No plan may be under way.
-func (c *Client) Close() { c.via.close() }
+func (c *Client) Close() {
+	c.via.close()
+	endStamping(c.stamps)
+}
 
 // Address is where connections go to, and how long it took to find out.
 func (c *Client) Address() (address string, took time.Duration) {

@@ -31,7 +31,6 @@ type loop struct {
 	ep     int
 	bell   int  // eventfd that ends the wait
 	untold bool // the scheduler is not told of waits
-	stamps int  // a socket that asks for stamps and does nothing else; -1: none
 
 	mu    sync.Mutex
 	inbox []order
@@ -80,11 +79,8 @@ func newLoop(c *Client) (*loop, error) {
 		unix.Close(ep)
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	l := &loop{opt: &c.opt, target: c.target, clock: c.clock, ep: ep, bell: bell, buf: make([]byte, readSize), gone: make(chan struct{}), stamps: -1}
+	l := &loop{opt: &c.opt, target: c.target, clock: c.clock, ep: ep, bell: bell, buf: make([]byte, readSize), gone: make(chan struct{})}
 	l.untold = runtime.GOMAXPROCS(0) > max(1, c.opt.Loops)
-	if !c.opt.UserStamps {
-		l.stamps = keepStamping()
-	}
 	go l.run()
 	return l, nil
 }
@@ -137,9 +133,6 @@ func (l *loop) run() {
 	defer close(l.gone)
 	defer unix.Close(l.ep)
 	defer unix.Close(l.bell)
-	if l.stamps >= 0 {
-		defer unix.Close(l.stamps)
-	}
 	events := make([]unix.EpollEvent, 256)
 	now := l.clock.Now()
 	l.next, l.from = now, now

@@ -36,6 +36,13 @@ func keepStamping() int {
 	return fd
 }
 
+// endStamping closes what keepStamping opened.
+func endStamping(fd int) {
+	if fd >= 0 {
+		unix.Close(fd)
+	}
+}
+
 // read receives into p without waiting. kernel is the wall-clock time in
 // nanoseconds at which the last segment of what was read came in, 0 where there
 // is no stamp.
