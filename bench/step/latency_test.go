@@ -132,11 +132,11 @@ func TestLatencyPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*step.LatencyPlan){
-		"batch size 0: want 1 to 1048576":                           func(p *step.LatencyPlan) { p.Batch = 0 },
-		"input length 0: want 1 to 134217728":                         func(p *step.LatencyPlan) { p.InputLen = 0 },
-		"output length 0: want 1 to 134217728":                        func(p *step.LatencyPlan) { p.OutputLen = 0 },
-		"iterations 0: want 1 to 16777216":                           func(p *step.LatencyPlan) { p.Iterations = 0 },
-		"warm-up iterations -1: want 0 to 16777216":                  func(p *step.LatencyPlan) { p.Warmup = -1 },
+		"batch size 0: want 1 to 1048576":                         func(p *step.LatencyPlan) { p.Batch = 0 },
+		"input length 0: want 1 to 134217728":                     func(p *step.LatencyPlan) { p.InputLen = 0 },
+		"output length 0: want 1 to 134217728":                    func(p *step.LatencyPlan) { p.OutputLen = 0 },
+		"iterations 0: want 1 to 16777216":                        func(p *step.LatencyPlan) { p.Iterations = 0 },
+		"warm-up iterations -1: want 0 to 16777216":               func(p *step.LatencyPlan) { p.Warmup = -1 },
 		"input 32 + output 128 is over the model's 159 positions": func(p *step.LatencyPlan) { p.MaxPositions = 159 },
 	} {
 		plan := good
