@@ -206,6 +206,13 @@ func (x *exchange) expire(now int64) ending {
 	return failed(now, fail(ClassStall, fmt.Errorf("nothing came for %v", l.Idle)))
 }
 
+// stalled says that it is silence that a deadline would end the exchange for. A
+// client that was itself held up must look once more before it says so.
+func (x *exchange) stalled(now int64) bool {
+	total := x.run.c.opt.Limits.Total
+	return x.done == nil && x.standing && (total <= 0 || now-x.sent < int64(total))
+}
+
 // repeatable says whether the answer that is coming will be thrown away for
 // another attempt.
 func (x *exchange) repeatable() bool {

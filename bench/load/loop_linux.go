@@ -252,12 +252,7 @@ func (l *loop) tick(now int64) {
 		switch {
 		case c == nil:
 		case c.x != nil:
-			if t, ok := c.x.deadline(); ok && now >= t {
-				if c.x.done != nil {
-					l.fig.Dropped++
-				}
-				l.over(c, c.x.expire(now), false)
-			}
+			l.due(c, now)
 		case c.waiting != nil:
 			if now-c.since > int64(aheadLimit) {
 				l.shut(c)
@@ -270,6 +265,26 @@ func (l *loop) tick(now int64) {
 		l.fig.BusyPeak = max(l.fig.BusyPeak, float64(l.fig.BusyNS-l.then)/float64(span))
 		l.from, l.then = now, l.fig.BusyNS
 	}
+}
+
+// due ends an exchange at its deadline. Silence is judged by the socket, not by
+// this loop, which may have been held up: what lies there is read first.
+func (l *loop) due(c *conn, now int64) {
+	x := c.x
+	t, ok := x.deadline()
+	if !ok || now < t {
+		return
+	}
+	if c.up && x.stalled(now) {
+		before := x.last
+		if l.receive(c); c.x != x || x.last != before {
+			return
+		}
+	}
+	if x.done != nil {
+		l.fig.Dropped++
+	}
+	l.over(c, x.expire(now), false)
 }
 
 // event handles what epoll says of one descriptor.

@@ -159,20 +159,34 @@ func (s *streams) exchange(c *stream, x *exchange) (e ending, reuse bool) {
 		sent <- err
 	}()
 	buf := make([]byte, 32<<10) // two TLS records
+	looked := false             // once more after a deadline, see stalled
 	for reads := c.socket.reads; ; reads = c.socket.reads {
-		s.limit(c, x)
+		if looked {
+			_ = c.conn.SetReadDeadline(time.Now().Add(lastLook))
+		} else {
+			s.limit(c, x)
+		}
 		n, err := c.conn.Read(buf)
 		if n > 0 {
+			looked = false
 			again := c.socket.reads == reads
 			if e, over := x.received(c.socket.t, c.socket.kernel, buf[:n], again); over {
 				return e, x.resp.reusable() && s.written(sent)
 			}
 		}
 		if err != nil {
+			if e := net.Error(nil); n == 0 && !looked && errors.As(err, &e) && e.Timeout() && x.stalled(s.clock.Now()) {
+				looked = true
+				continue
+			}
 			return s.broken(x, err), false
 		}
 	}
 }
+
+// lastLook is how long a stream that seems silent is read once more, because the
+// goroutine may have been held up and not the server.
+const lastLook = 10 * time.Millisecond
 
 // written says whether the request is out.
 func (s *streams) written(sent <-chan error) bool {
