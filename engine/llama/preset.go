@@ -12,14 +12,15 @@ func Presets() []string {
 
 // Preset returns the shape of a built-in model, as its published config.json
 // (and generation_config.json, for the end tokens of the Instruct variant) has it.
-// "tiny" is the shape of the random test model of this repository. The error for
+// "tiny" is the shape of the random test model of this repository, with room for
+// published command lines (1024 in, 128 out). The error for
 // an unknown name lists the known ones.
 func Preset(name string) (Config, error) {
 	c := Config{Architecture: "LlamaForCausalLM", RMSEps: 1e-5, DType: "bfloat16"}
 	switch name {
 	case "tiny":
 		c.Vocab, c.Hidden, c.Layers, c.QHeads, c.KVHeads, c.HeadDim, c.FFN = 256, 64, 2, 4, 2, 16, 128
-		c.RopeTheta, c.MaxPosition = 10000, 1024
+		c.RopeTheta, c.MaxPosition = 10000, 2048
 		c.BOS, c.EOS = []int{254}, []int{255}
 	case "smollm2-135m":
 		c.Vocab, c.Hidden, c.Layers, c.QHeads, c.KVHeads, c.HeadDim, c.FFN = 49152, 576, 30, 9, 3, 64, 1536
