@@ -13,7 +13,7 @@ FUZZTIME    ?= 10s
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
 .DEFAULT_GOAL := build
-.PHONY: help run test test-all build deps check-tools go-test race native-test asan nocgo notokenizer cross vet-cuda lint fuzz bench clean
+.PHONY: help run test test-all build deps check-tools go-test race race-load native-test asan nocgo notokenizer cross vet-cuda lint fuzz bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -29,7 +29,7 @@ run: build ## time the small real model at batch 1 and 8, and let it say a sente
 test: deps lint go-test race native-test nocgo notokenizer ## every test: Go, Go under -race, C++ under ASan and UBSan
 	@echo "make test: everything passed"
 
-test-all: test asan vet-cuda cross ## make test, and what needs other builds: -asan, the tag cuda, aarch64
+test-all: test race-load asan vet-cuda cross ## make test, and what needs other builds: -asan, the tag cuda, aarch64
 
 build: deps ## leave bin/lathe
 	@$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(LATHE) ./cmd/lathe
@@ -53,8 +53,13 @@ go-test: deps
 	$(GO) test -timeout 30m ./...
 
 # The real model's goldens are not repeated under the race detector: they take minutes and race nothing.
+# The load client's tests talk to servers on this machine by the clock: they run once in go-test, and
+# under the race detector in test-all.
 race: deps ## the Go tests under the race detector
-	$(GO) test -race -short -timeout 30m ./...
+	$(GO) test -race -short -timeout 30m $$($(GO) list ./... | grep -v '/bench/load$$')
+
+race-load: deps
+	$(GO) test -race -short -timeout 30m ./bench/load
 
 native-test: ## the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@mkdir -p build
@@ -68,7 +73,7 @@ asan: ## the Go tests of the native package with AddressSanitizer
 nocgo: ## what runs without cgo: vet on three platforms, and the tests that need no engine
 	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 $(GO) vet ./...
 	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) vet ./...
-	CGO_ENABLED=0 $(GO) test ./bench/... ./cuda/device ./engine/native
+	CGO_ENABLED=0 $(GO) test ./bench ./bench/stat ./bench/step ./bench/metric ./bench/serving ./bench/report ./cuda/device ./engine/native
 
 notokenizer: ## a build without Rust
 	$(GO) vet -tags notokenizer ./...
