@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"lathe/bench/step"
 	"lathe/engine/llama"
 	"lathe/third_party/smollm2"
 )
@@ -70,6 +71,12 @@ func runModelInfo(_ context.Context, app *application, o modelInfoOptions) error
 	source, err := resolveModel(o.Model, "auto", true)
 	if err != nil {
 		return err
+	}
+	if o.BatchSize > step.MaxBatch {
+		return usageError("", "--batch-size: %d: must be at most %d", o.BatchSize, step.MaxBatch)
+	}
+	if limit := source.config.MaxPosition; o.ContextLen > limit {
+		return usageError("--context-len names another", "--context-len: %d: the model has %d positions", o.ContextLen, limit)
 	}
 	f := describeModel(source, o)
 	if o.Format == "json" {
