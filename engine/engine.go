@@ -70,6 +70,7 @@ type Engine struct {
 	prompts   [][]int32 // of the last Begin
 	submitted []int     // rows of the prompt that were submitted, a sequence
 	next      []int32   // token that the next decode row takes, a sequence
+	first     []int32   // what the prefill chose, a sequence; empty until it was waited for
 	table     []int32   // [sequences][stride] page table
 	stride    int
 
@@ -115,6 +116,7 @@ func (e *Engine) prepare() error {
 	e.stride = e.pool.PagesFor(o.Context)
 	e.table = make([]int32, o.Sequences*e.stride)
 	e.submitted, e.next = make([]int, 0, o.Sequences), make([]int32, 0, o.Sequences)
+	e.first = make([]int32, 0, o.Sequences)
 	e.owner, e.chosen = make([]int32, 0, o.Logits), make([]int32, o.Logits)
 	e.batch = native.Batch{Tokens: make([]int32, 0, o.ChunkRows), Sequences: make([]int32, 0, o.ChunkRows),
 		Positions: make([]int32, 0, o.ChunkRows), Want: make([]int32, 0, o.Logits), PageTable: e.table, PageStride: e.stride}
@@ -144,7 +146,7 @@ func (e *Engine) Begin(prompts [][]int32, maxNew int) error {
 		}
 	}
 	e.pool.CloseAll()
-	e.prompts, e.ready = prompts, false
+	e.prompts, e.ready, e.first = prompts, false, e.first[:0]
 	e.submitted, e.next = e.submitted[:len(prompts)], e.next[:len(prompts)]
 	for i := range prompts {
 		e.submitted[i], e.next[i] = 0, 0
@@ -269,6 +271,9 @@ func (e *Engine) Wait() error {
 	e.step.add(&e.info)
 	for i, s := range e.owner {
 		e.next[s] = e.chosen[i]
+	}
+	if e.ready && len(e.first) == 0 && e.pool.Tokens(0) == len(e.prompts[0]) {
+		e.first = append(e.first, e.next...)
 	}
 	return nil
 }

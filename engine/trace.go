@@ -53,7 +53,7 @@ func (e *Engine) Trace(prompt []int32, from int, visit func(position int, logits
 		}
 		start += len(e.batch.Tokens)
 	}
-	e.ready = true
+	e.ready, e.first = true, append(e.first, e.next...)
 	return nil
 }
 

@@ -134,6 +134,20 @@ func (p *Pool) Truncate(seq, tokens int) error {
 	return nil
 }
 
+// Shorten drops tokens from the end of a sequence down to that many and keeps its
+// pages, so that the same tokens come to lie where they were.
+func (p *Pool) Shorten(seq, tokens int) error {
+	s, err := p.get("shorten", seq)
+	if err != nil {
+		return err
+	}
+	if tokens < 0 || tokens > s.tokens {
+		return fmt.Errorf("shorten sequence %d: to %d tokens of %d: out of range", seq, tokens, s.tokens)
+	}
+	s.tokens = tokens
+	return nil
+}
+
 // Close ends a sequence and returns its pages.
 func (p *Pool) Close(seq int) error {
 	s, err := p.get("close", seq)

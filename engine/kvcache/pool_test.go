@@ -51,6 +51,12 @@ func TestExtendFillClose(t *testing.T) {
 	if !slices.Equal(p.Table(0), []int32{0}) {
 		t.Errorf("%v: a page just returned must be taken first", p.Table(0))
 	}
+	ok(t, p.Extend(0, 11))
+	ok(t, p.Shorten(0, 2))
+	ok(t, p.Extend(0, 9)) // within the pages that were kept
+	if p.Free() != 4 || p.Tokens(0) != 11 || !slices.Equal(p.Table(0), []int32{0, 1, 3}) {
+		t.Errorf("%v, %d free", p.Table(0), p.Free())
+	}
 	ok(t, p.Close(0))
 	if p.Tokens(0) != 0 || p.Table(0) != nil || p.Free() != 7 {
 		t.Errorf("%d free", p.Free())
@@ -80,6 +86,9 @@ func TestWrongCalls(t *testing.T) {
 		"truncate sequence 1: to 10":     p.Truncate(1, 10),
 		"truncate sequence 1: to -1":     p.Truncate(1, -1),
 		"truncate sequence 0: it is not": p.Truncate(0, 0),
+		"shorten sequence 1: to 10":      p.Shorten(1, 10),
+		"shorten sequence 1: to -1":      p.Shorten(1, -1),
+		"shorten sequence 0: it is not":  p.Shorten(0, 0),
 		"close sequence 0: it is not":    p.Close(0),
 		"of sequence 0: it is not":       p.Fill(0, table, 3, 0),
 		"no room for 3 pages":            p.Fill(1, table, 2, 0),
@@ -136,43 +145,48 @@ func TestOwnership(t *testing.T) {
 		if seed%2 == 0 {
 			ok(t, p.Reserve(r.IntN(10), r.IntN(50)))
 		}
-		length := map[int]int{} // of the open sequences
+		length, held := map[int]int{}, map[int]int{} // of the open sequences: tokens, and tokens that the pages hold
 		for range 2000 {
 			seq, n := r.IntN(8), r.IntN(3*size)
 			have, open := length[seq]
 			var err error
-			switch r.IntN(5) {
+			switch r.IntN(6) {
 			case 0:
 				if err = p.Open(seq); err == nil {
-					length[seq] = 0
+					length[seq], held[seq] = 0, 0
 				}
 			case 1, 2:
 				if err = p.Extend(seq, n); err == nil {
-					length[seq] = have + n
+					length[seq], held[seq] = have+n, max(held[seq], have+n)
 				}
 			case 3:
 				if err = p.Truncate(seq, min(n, have)); err == nil {
-					length[seq] = min(n, have)
+					length[seq], held[seq] = min(n, have), min(n, have)
 				}
 			case 4:
 				if err = p.Close(seq); err == nil {
 					delete(length, seq)
+					delete(held, seq)
+				}
+			case 5:
+				if err = p.Shorten(seq, min(n, have)); err == nil {
+					length[seq] = min(n, have)
 				}
 			}
 			var out *OutOfPages
 			if errors.As(err, &out) {
-				if need := p.PagesFor(have+n) - p.PagesFor(have); !open || out.Need != need || out.Free != p.Free() || need <= p.Free() {
+				if need := p.PagesFor(have+n) - p.PagesFor(held[seq]); !open || out.Need != need || out.Free != p.Free() || need <= p.Free() {
 					t.Fatalf("seed %d: %v with %d free", seed, err, p.Free())
 				}
 			}
-			checkOwnership(t, p, length)
+			checkOwnership(t, p, length, held)
 		}
 		p.CloseAll()
-		checkOwnership(t, p, nil)
+		checkOwnership(t, p, nil, nil)
 	}
 }
 
-func checkOwnership(t *testing.T, p *Pool, length map[int]int) {
+func checkOwnership(t *testing.T, p *Pool, length, held map[int]int) {
 	t.Helper()
 	seen := make([]bool, p.Pages())
 	take := func(page int32) {
@@ -187,7 +201,7 @@ func checkOwnership(t *testing.T, p *Pool, length map[int]int) {
 	for seq := range 8 {
 		n, open := length[seq]
 		table := p.Table(seq)
-		if p.Tokens(seq) != n || len(table) != p.PagesFor(n) || open != p.seqOpen(seq) {
+		if p.Tokens(seq) != n || len(table) != p.PagesFor(held[seq]) || open != p.seqOpen(seq) {
 			t.Fatalf("sequence %d: %d tokens in %d pages, want %d", seq, p.Tokens(seq), len(table), n)
 		}
 		for _, page := range table {
