@@ -113,3 +113,15 @@ func (c Config) PrefillBytes(batch, tokens, kvBytes int) StepBytes {
 		Logits:    int64(c.Vocab) * 2 * int64(batch),
 	}
 }
+
+// PrefillFLOPs counts the arithmetic of the same prefill. Attention is causal, so
+// that position t attends to t+1 keys; a kernel that computes the other half too
+// does work that nobody needs.
+func (c Config) PrefillFLOPs(batch, tokens int) StepFLOPs {
+	layers, head := c.MatrixParams()
+	b, s := int64(batch), int64(tokens)
+	return StepFLOPs{
+		Linear:    2*layers*b*s + 2*head*b,
+		Attention: 2 * int64(c.Layers) * int64(c.QHeads) * int64(c.HeadDim) * b * s * (s + 1),
+	}
+}
