@@ -12,9 +12,13 @@ import (
 )
 
 // CSV writes a row a point, times in nanoseconds, unrounded; undefined is an
-// empty field. The first three columns say how far the row can be trusted.
+// empty field. The first three columns say how far the row can be trusted. Of a
+// roofline it is a row a point, phase and set of roofs.
 func CSV(w io.Writer, f *bench.File) error {
 	v := look(f)
+	if v.roofline != nil && f.Run.Workload.Kind == "roofline" {
+		return roofCSV(w, v)
+	}
 	c := csv.NewWriter(w)
 	head := []string{"complete", "status", "reason", "model", "backend", "point", "batch", "input_len", "output_len"}
 	for _, name := range []string{"prefill", "decode_step", "decode_step_device", "iteration"} {

@@ -7,21 +7,23 @@ import (
 
 	"lathe/bench"
 	"lathe/bench/metric"
+	"lathe/bench/roofline"
 )
 
 // document is the JSON report of a raw file.
 type document struct {
-	Schema    int            `json:"schema"`
-	Complete  bool           `json:"complete"`
-	State     *string        `json:"state"` // why it is not complete
-	RawSHA256 string         `json:"raw_sha256"`
-	Requested *int           `json:"points_requested"`
-	Finished  int            `json:"points_finished"`
-	Points    []point        `json:"points"`
-	Checks    []bench.Check  `json:"checks"`
-	Warnings  []string       `json:"warnings"`
-	Run       bench.Run      `json:"run"`
-	Resumes   []bench.Resume `json:"resumes"`
+	Schema    int             `json:"schema"`
+	Complete  bool            `json:"complete"`
+	State     *string         `json:"state"` // why it is not complete
+	RawSHA256 string          `json:"raw_sha256"`
+	Requested *int            `json:"points_requested"`
+	Finished  int             `json:"points_finished"`
+	Points    []point         `json:"points"`
+	Roofline  *roofline.Sheet `json:"roofline,omitempty"`
+	Checks    []bench.Check   `json:"checks"`
+	Warnings  []string        `json:"warnings"`
+	Run       bench.Run       `json:"run"`
+	Resumes   []bench.Resume  `json:"resumes"`
 }
 
 // point is one point of the JSON report; times are nanoseconds.
@@ -69,6 +71,7 @@ func JSON(w io.Writer, f *bench.File) error {
 	if len(d.Run.Options) == 0 {
 		d.Run.Options = json.RawMessage("null")
 	}
+	d.Roofline = v.roofline
 	for _, p := range v.points {
 		d.Points = append(d.Points, pointOf(p))
 	}

@@ -25,6 +25,9 @@ func Markdown(w io.Writer, f *bench.File) error {
 		t := tabulate(v.points)
 		t.markdown(&b)
 	}
+	if v.roofline != nil && len(v.points) > 0 {
+		roofMarkdown(&b, *v.roofline)
+	}
 	for _, fact := range v.facts {
 		fmt.Fprintf(&b, "- %s: %s\n", fact.name, escape(fact.value))
 	}
@@ -32,6 +35,18 @@ func Markdown(w io.Writer, f *bench.File) error {
 }
 
 func (t *table) markdown(b *strings.Builder) {
+	t.markdownRows(b)
+	for i, note := range t.notes {
+		fmt.Fprintf(b, "%s %s\n\n", escape(fmt.Sprintf("[%d]", i+1)), escape(note))
+	}
+	for _, line := range t.legend() {
+		fmt.Fprintf(b, "%s\n", line)
+	}
+	b.WriteString("\n")
+}
+
+// markdownRows writes the titles and the rows.
+func (t *table) markdownRows(b *strings.Builder) {
 	fmt.Fprintf(b, "| %s | |\n|%s---|\n", strings.Join(t.titles, " | "), strings.Repeat("---:|", len(t.titles)))
 	for i, row := range t.rows {
 		cells := make([]string, len(t.titles))
@@ -39,13 +54,6 @@ func (t *table) markdown(b *strings.Builder) {
 			cells[c] = escape(row[c])
 		}
 		fmt.Fprintf(b, "| %s | %s |\n", strings.Join(cells, " | "), escape(t.marks[i]))
-	}
-	b.WriteString("\n")
-	for i, note := range t.notes {
-		fmt.Fprintf(b, "%s %s\n\n", escape(fmt.Sprintf("[%d]", i+1)), escape(note))
-	}
-	for _, line := range t.legend() {
-		fmt.Fprintf(b, "%s\n", line)
 	}
 	b.WriteString("\n")
 }

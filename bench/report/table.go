@@ -138,8 +138,8 @@ func tabulate(points []metric.Point) table {
 
 // narrow leaves out optional columns, the least telling first, until the table
 // fits so many characters. What it left out, legend says.
-func (t *table) narrow(to int) {
-	for _, title := range []string{"total ms", "memory", "p99 ms"} {
+func (t *table) narrow(to int, optional ...string) {
+	for _, title := range optional {
 		if t.width() <= to {
 			return
 		}
@@ -206,6 +206,11 @@ func (t *table) mark(p metric.Point) string {
 	if !p.Finished && p.Reason != nil {
 		notes = slices.Concat([]string{*p.Reason}, notes)
 	}
+	return t.number(notes)
+}
+
+// number gives notes their numbers, each text once.
+func (t *table) number(notes []string) string {
 	var numbers []int
 	for _, n := range notes {
 		n = oneLine(printable(n))

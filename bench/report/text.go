@@ -33,7 +33,7 @@ func Text(w io.Writer, f *bench.File) error {
 		return flush(w, &b)
 	}
 	t := tabulate(v.points)
-	t.narrow(textWidth)
+	t.narrow(textWidth, "total ms", "memory", "p99 ms")
 	t.text(&b)
 	b.WriteString("\n")
 	for i, note := range t.notes {
@@ -41,6 +41,9 @@ func Text(w io.Writer, f *bench.File) error {
 	}
 	for _, line := range t.legend() {
 		wrap(&b, "", line)
+	}
+	if v.roofline != nil {
+		roofText(&b, *v.roofline)
 	}
 	return flush(w, &b)
 }

@@ -7,6 +7,7 @@ import (
 
 	"lathe/bench"
 	"lathe/bench/metric"
+	"lathe/bench/roofline"
 )
 
 // view is what every form of a report shows.
@@ -17,7 +18,8 @@ type view struct {
 	state    string // why it is not complete; "" where it is
 	title    string
 	facts    []fact
-	warnings []string // of the run and of the file
+	warnings []string        // of the run and of the file
+	roofline *roofline.Sheet // nil where the file has no roofs
 }
 
 type fact struct{ name, value string }
@@ -38,6 +40,11 @@ func look(f *bench.File) view {
 	for _, name := range f.FailedChecks() {
 		v.warnings = append(v.warnings, fmt.Sprintf("numeric check %s failed", name))
 	}
+	sheet, warning := rooflineOf(f)
+	v.roofline = sheet
+	if warning != "" {
+		v.warnings = append(v.warnings, warning)
+	}
 	return v
 }
 
@@ -51,7 +58,7 @@ func modelName(r bench.Run) string {
 // requested is how many points the run was asked for; 0 where the workload does
 // not tell.
 func requested(w bench.Workload) int {
-	if w.Kind != "one-batch" && w.Kind != "latency" {
+	if !slices.Contains([]string{"one-batch", "latency", "roofline"}, w.Kind) {
 		return 0
 	}
 	return len(w.BatchSizes) * len(w.InputLens) * len(w.OutputLens)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -202,3 +203,27 @@ func (v *fraction) String() string {
 	return strconv.FormatFloat(*v.to, 'g', -1, 64)
 }
 func (v *fraction) Type() string { return "float" }
+
+// positive is a number above 0; 0 where the flag was not given.
+type positive struct{ to *float64 }
+
+func positiveVar(fs *pflag.FlagSet, to *float64, name, usage string) {
+	fs.Var(&positive{to}, name, usage)
+}
+
+func (v *positive) Set(s string) error {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(f > 0) || math.IsInf(f, 0) {
+		return fmt.Errorf("must be a number above 0")
+	}
+	*v.to = f
+	return nil
+}
+
+func (v *positive) String() string {
+	if v.to == nil || *v.to == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(*v.to, 'g', -1, 64)
+}
+func (v *positive) Type() string { return "float" }

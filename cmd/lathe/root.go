@@ -41,7 +41,7 @@ func newRootCommand(app *application) *cobra.Command {
 		newOneBatchCommand(app), newLatencyCommand(app))
 	model := group("model", "Look at a model, or get the small real one",
 		"  lathe model info preset:llama-3-8b", newModelInfoCommand(app), newModelFetchCommand(app))
-	root.AddCommand(bench, newGenerateCommand(app), newReportCommand(app), model, newDoctorCommand(app), newVersionCommand(app))
+	root.AddCommand(bench, newGenerateCommand(app), newReportCommand(app), newRooflineCommand(app), model, newDoctorCommand(app), newVersionCommand(app))
 	root.SetHelpCommand(newHelpCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -14,6 +14,14 @@ import (
 // RoofLine is the granularity of ReadBytes.
 const RoofLine = 512
 
+// RoofBuffer is so many bytes as ReadBytes wants them.
+func RoofBuffer(bytes int) []byte {
+	const line = 64
+	b := make([]byte, bytes+line)
+	skip := (line - int(uintptr(unsafe.Pointer(&b[0]))%line)) % line
+	return b[skip : skip+bytes : skip+bytes]
+}
+
 // ReadBytes reads all of data with the widest loads that run here, on the calling
 // thread, and returns a digest of it. Its length must be a multiple of RoofLine and
 // its start aligned to 64 bytes.

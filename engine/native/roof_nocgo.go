@@ -5,6 +5,9 @@ package native
 // RoofLine is the granularity of ReadBytes.
 const RoofLine = 512
 
+// RoofBuffer is so many bytes.
+func RoofBuffer(bytes int) []byte { return make([]byte, bytes) }
+
 // ReadBytes returns ErrNoCgo.
 func ReadBytes(data []byte) (uint64, error) { return 0, ErrNoCgo }
 

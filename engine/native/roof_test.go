@@ -6,20 +6,12 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"testing"
-	"unsafe"
 )
-
-// aligned is a slice of n bytes that starts at a multiple of 64.
-func aligned(n int) []byte {
-	b := make([]byte, n+64)
-	skip := (64 - int(uintptr(unsafe.Pointer(&b[0]))%64)) % 64
-	return b[skip : skip+n]
-}
 
 // The digest is the sum of all 64-bit words: a line that was left out changes it.
 func TestReadBytesReadsEverything(t *testing.T) {
 	for _, n := range []int{RoofLine, 3 * RoofLine, 1 << 16} {
-		data := aligned(n)
+		data := RoofBuffer(n)
 		var want uint64
 		for i := range data {
 			data[i] = byte(i*7 + i>>8)
@@ -31,7 +23,7 @@ func TestReadBytesReadsEverything(t *testing.T) {
 			t.Errorf("%d bytes: digest %d, error %v, want %d", n, got, err, want)
 		}
 	}
-	for _, bad := range [][]byte{nil, aligned(RoofLine)[:8], aligned(2 * RoofLine)[8 : 8+RoofLine]} {
+	for _, bad := range [][]byte{nil, RoofBuffer(RoofLine)[:8], RoofBuffer(2 * RoofLine)[8 : 8+RoofLine]} {
 		if _, err := ReadBytes(bad); err == nil {
 			t.Errorf("%d bytes were read", len(bad))
 		}
@@ -66,7 +58,7 @@ func TestMultiplyCountsFLOPs(t *testing.T) {
 }
 
 func BenchmarkReadBytes(b *testing.B) {
-	data := aligned(1 << 30)
+	data := RoofBuffer(1 << 30)
 	for i := range data {
 		data[i] = byte(i)
 	}
