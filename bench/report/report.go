@@ -9,7 +9,7 @@ import (
 )
 
 // Formats are the forms that Write knows.
-func Formats() []string { return []string{"text", "json", "csv", "markdown"} }
+func Formats() []string { return []string{"text", "json", "csv", "markdown", "html"} }
 
 // Write writes the report of a raw file in one of Formats.
 func Write(w io.Writer, f *bench.File, format string) error {
@@ -22,6 +22,8 @@ func Write(w io.Writer, f *bench.File, format string) error {
 		return CSV(w, f)
 	case "markdown":
 		return Markdown(w, f)
+	case "html":
+		return HTML(w, f)
 	}
 	return fmt.Errorf("write report: format %q: want one of %s", format, strings.Join(Formats(), ", "))
 }

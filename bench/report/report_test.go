@@ -60,14 +60,14 @@ func render(t *testing.T, f *bench.File, format string) []byte {
 }
 
 func TestGolden(t *testing.T) {
-	extension := map[string]string{"text": "txt", "json": "json", "csv": "csv", "markdown": "md"}
+	extension := map[string]string{"text": "txt", "json": "json", "csv": "csv", "markdown": "md", "html": "html"}
 	for _, name := range []string{"sweep", "cut", "latency"} {
 		f := load(t, name+".jsonl")
 		for _, format := range Formats() {
 			golden(t, name+"."+extension[format], render(t, f, format))
 		}
 	}
-	if err := Write(&bytes.Buffer{}, load(t, "cut.jsonl"), "html"); err == nil {
+	if err := Write(&bytes.Buffer{}, load(t, "cut.jsonl"), "pdf"); err == nil {
 		t.Error("an unknown format was written")
 	}
 }

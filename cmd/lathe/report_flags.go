@@ -6,13 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lathe/bench/report"
 	"lathe/bench/serving"
 )
 
 // reportOptions are the flags of report. Those from Semantics on read captures of requests.
 type reportOptions struct {
 	File   string `json:"file"`
-	Format string `json:"format"` // text | json | csv | markdown
+	Format string `json:"format"` // one of report.Formats
 
 	Semantics      []string `json:"semantics"`
 	HarnessVersion string   `json:"harness_version"`
@@ -57,7 +58,7 @@ func newReportCommand(app *application) *cobra.Command {
 	return cmd
 }
 
-func reportFormats() []string { return []string{"text", "json", "csv", "markdown"} }
+func reportFormats() []string { return report.Formats() }
 
 func versionNames() []string {
 	var names []string

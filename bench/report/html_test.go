@@ -1,0 +1,67 @@
+package report
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"lathe/bench"
+)
+
+// selfContained checks what every page must be: one document, no script, nothing
+// from elsewhere, no undefined number, no control character, the same bytes again.
+func selfContained(t *testing.T, page, again string) {
+	t.Helper()
+	if page != again {
+		t.Error("the page was written differently a second time")
+	}
+	for _, bad := range []string{"<script", "href=", "src=", "@import", "url(", "NaN", "+Inf", "-Inf", "ZgotmplZ", "\x1b"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("the page has %q", bad)
+		}
+	}
+	if at := regexp.MustCompile(`https?://[^"]*`).FindAllString(page, -1); len(at) > 0 {
+		for _, u := range at {
+			if u != "http://www.w3.org/2000/svg" {
+				t.Errorf("the page names %s", u)
+			}
+		}
+	}
+}
+
+func TestHTMLOfARoofline(t *testing.T) {
+	page := written(t, sheetFile(t, 9.04e6), "html")
+	selfContained(t, page, written(t, sheetFile(t, 9.04e6), "html"))
+	for _, want := range []string{"<h2>Roofline</h2>", `aria-label="Roofline"`, "attn_decode", "skipped: memory: [31mtoo large",
+		`aria-label="batch 1, input 1024: decode step times"`, "Every decode step in its order, n=1."} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+// Of many samples every k-th is drawn, and the caption says so; text of the file
+// cannot become markup.
+func TestHTMLOfARun(t *testing.T) {
+	f := &bench.File{Points: []bench.Point{{Status: bench.StatusOK, Batch: 2, InputLen: 8, OutputLen: 5001}}}
+	f.Run.Command = `bench <b>one-batch</b>`
+	f.Run.Warnings = []string{`<img src=x onerror=alert(1)>`}
+	f.Steps = append(f.Steps, bench.Step{Phase: bench.Prefill, Batch: 2, ContextLen: 8, HostNS: 5e6})
+	for i := 1; i <= 5000; i++ {
+		f.Steps = append(f.Steps, bench.Step{Phase: bench.Decode, Index: i, Batch: 2, ContextLen: 8 + i, TNS: int64(i) * 2e6, HostNS: 1e6 + int64(i%7)*1e4})
+	}
+	page := written(t, f, "html")
+	for _, want := range []string{"1667 of 5000 decode steps, evenly picked", "&lt;img src=x onerror", "bench &lt;b&gt;one-batch&lt;/b&gt;", "INCOMPLETE: the file has no end record"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(page, "<img") || strings.Contains(page, "<b>") {
+		t.Error("text of the file became markup")
+	}
+	empty := written(t, &bench.File{}, "html")
+	selfContained(t, empty, written(t, &bench.File{}, "html"))
+	if !strings.Contains(empty, "No point was measured.") {
+		t.Errorf("an empty file's page: %s", empty)
+	}
+}
