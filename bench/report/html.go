@@ -64,6 +64,10 @@ func HTML(w io.Writer, f *bench.File) error {
 	if err != nil {
 		return err
 	}
+	return p.write(w)
+}
+
+func (p page) write(w io.Writer) error {
 	t, err := template.New("page").Parse(pageSource)
 	if err != nil {
 		return fmt.Errorf("write report: %w", err)

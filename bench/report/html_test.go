@@ -1,11 +1,14 @@
 package report
 
 import (
+	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"lathe/bench"
+	"lathe/bench/serving"
 )
 
 // selfContained checks what every page must be: one document, no script, nothing
@@ -63,5 +66,55 @@ func TestHTMLOfARun(t *testing.T) {
 	selfContained(t, empty, written(t, &bench.File{}, "html"))
 	if !strings.Contains(empty, "No point was measured.") {
 		t.Errorf("an empty file's page: %s", empty)
+	}
+}
+
+// The seed's speculative stream as a page: every reading has its column and its
+// line in each figure.
+func TestHTMLOfACapture(t *testing.T) {
+	c := loadCorpus(t)
+	done := 0
+	for i := range c.scenarios {
+		s := &c.scenarios[i]
+		if s.Name != "eagle-chat-1" && s.Name != "error-mid-chat-1" {
+			continue
+		}
+		done++
+		names := []string{"vllm:openai-chat", "sglang:sglang-oai-chat", "exact"}
+		results := read(t, bytes.NewReader(lines(t, s.records(t))), names, s.options(serving.August))
+		write := func() string {
+			var b bytes.Buffer
+			if err := ServingHTML(&b, &serving.Capture{End: &bench.End{}}, "abc", results); err != nil {
+				t.Fatal(err)
+			}
+			return b.String()
+		}
+		page := write()
+		selfContained(t, page, write())
+		for _, name := range names {
+			if strings.Count(page, ">"+name+"<") < 1 {
+				t.Errorf("%s: %s is missing", s.Name, name)
+			}
+		}
+		if s.Name == "eagle-chat-1" && (!strings.Contains(page, `aria-label="ITL by reading"`) || !strings.Contains(page, `aria-label="TTFT over time"`)) {
+			t.Errorf("%s: a figure is missing", s.Name)
+		}
+	}
+	if done != 2 {
+		t.Fatalf("%d scenarios", done)
+	}
+}
+
+func TestRanksKeepTheEnds(t *testing.T) {
+	values := make([]float64, 12345)
+	for i := range values {
+		values[i] = float64((i * 7919) % len(values))
+	}
+	r := ranks(values)
+	if len(r) != 1000 || r[0] != 0 || r[999] != 12344 || !slices.IsSorted(r) {
+		t.Errorf("%d ranks from %g to %g", len(r), r[0], r[len(r)-1])
+	}
+	if r := ranks([]float64{2, 1}); len(r) != 2 || r[0] != 1 {
+		t.Errorf("%v", r)
 	}
 }

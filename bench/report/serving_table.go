@@ -128,11 +128,33 @@ func servingRows() []tableRow {
 // ServingTable writes the readings of one capture side by side, and under them
 // what makes them differ.
 func ServingTable(w io.Writer, results []*serving.Result) error {
+	all := readingsOf(results)
+	var b strings.Builder
+	align(&b, servingCells(all))
+	b.WriteString("\n")
+	for _, line := range servingWords(all) {
+		wrap(&b, line.name+": ", line.value)
+	}
+	for _, line := range servingNotes(results) {
+		wrap(&b, line.name+": ", line.value)
+	}
+	return flush(w, &b)
+}
+
+func readingsOf(results []*serving.Result) []reading {
 	all := make([]reading, len(results))
-	cells := [][]string{{""}}
 	for i, r := range results {
 		all[i] = readingOf(r)
-		cells[0] = append(cells[0], r.Semantics.String())
+	}
+	return all
+}
+
+// servingCells is the table: the names of the readings, then a row a figure that at
+// least one of them has.
+func servingCells(all []reading) [][]string {
+	cells := [][]string{{""}}
+	for _, x := range all {
+		cells[0] = append(cells[0], x.r.Semantics.String())
 	}
 	for _, row := range servingRows() {
 		line, some := []string{row.label}, false
@@ -148,28 +170,33 @@ func ServingTable(w io.Writer, results []*serving.Result) error {
 			cells = append(cells, line)
 		}
 	}
-	var b strings.Builder
-	align(&b, cells)
-	b.WriteString("\n")
+	return cells
+}
+
+// servingWords says what each reading counts.
+func servingWords(all []reading) []fact {
+	var lines []fact
 	for _, x := range all {
+		name := x.r.Semantics.String()
 		if x.r.Err != "" {
-			wrap(&b, x.r.Semantics.String()+": ", "the harness ends in "+x.r.Err+" instead of a result")
+			lines = append(lines, fact{name, "the harness ends in " + x.r.Err + " instead of a result"})
 			continue
 		}
 		sample := "no ITL, as the server did not say the tokens of each frame"
 		if x.sample != "" {
 			sample = "an ITL sample is " + x.sample
 		}
-		wrap(&b, x.r.Semantics.String()+": ", sample+"; output tokens: "+x.counted)
+		lines = append(lines, fact{name, sample + "; output tokens: " + x.counted})
 	}
-	servingNotes(&b, results)
-	return flush(w, &b)
+	return lines
 }
 
-func servingNotes(b *strings.Builder, results []*serving.Result) {
+// servingNotes are the warnings, and the requests on which the readings disagree.
+func servingNotes(results []*serving.Result) []fact {
+	var lines []fact
 	for _, r := range results {
 		for _, warning := range r.Warnings {
-			wrap(b, "warning: ", r.Semantics.String()+": "+oneLine(printable(warning)))
+			lines = append(lines, fact{"warning", r.Semantics.String() + ": " + oneLine(printable(warning))})
 		}
 	}
 	for _, r := range results {
@@ -180,12 +207,13 @@ func servingNotes(b *strings.Builder, results []*serving.Result) {
 		const shown = 10
 		for i, note := range notes {
 			if i == shown {
-				wrap(b, "note: ", fmt.Sprintf("… and %d more requests on which the readings disagree", len(notes)-shown))
+				lines = append(lines, fact{"note", fmt.Sprintf("… and %d more requests on which the readings disagree", len(notes)-shown)})
 				break
 			}
-			wrap(b, "note: ", oneLine(printable(note)))
+			lines = append(lines, fact{"note", oneLine(printable(note))})
 		}
 	}
+	return lines
 }
 
 // align writes cells, the first column to the left, the others to the right.
