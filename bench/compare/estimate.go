@@ -203,3 +203,16 @@ func (p Plan) threshold(pt Point, epochs []epochValue) (ratio, floor float64, ca
 	}
 	return ratio, floor, calibrated
 }
+
+// thresholdFrom says which term of threshold is the largest.
+func (p Plan) thresholdFrom(floor float64, calibrated bool) string {
+	switch ratio := max(p.MinDelta, 2*floor); {
+	case p.Delta != nil && (p.ForceDelta || *p.Delta > ratio):
+		return ThresholdAsked
+	case ratio == p.MinDelta:
+		return ThresholdLeast
+	case calibrated:
+		return ThresholdCalibration
+	}
+	return ThresholdRun
+}

@@ -225,7 +225,7 @@ func (p Plan) tellHeadline(h *headline, js []judgement, slower []int) {
 
 func (p Plan) pointResult(j *judgement) PointResult {
 	r := PointResult{
-		Batch: j.point.Batch, ContextLen: j.point.ContextLen, Phase: j.point.Phase,
+		Point: j.point.ID, Batch: j.point.Batch, ContextLen: j.point.ContextLen, Phase: j.point.Phase,
 		Verdict: j.verdict, Epochs: len(j.values), Clock: "host",
 		AMedianNS: medianOf(j.slots, false, j.device), BMedianNS: medianOf(j.slots, true, j.device),
 		Reasons: j.reasons, Votes: j.votes, EpochPercent: []float64{},
@@ -253,6 +253,7 @@ func (p Plan) pointResult(j *judgement) PointResult {
 	e := &j.est
 	r.ChangePercent, r.IntervalPercent = rounded(percent(e.mean)), interval(e.lo, e.hi)
 	r.ThresholdPercent, r.DetectablePercent = rounded(percent(e.threshold)), rounded(percent(e.detectable))
+	r.ThresholdFrom = p.thresholdFrom(j.floor, j.known)
 	r.PValue, r.ShiftPercent, r.SpreadPercent = rounded(e.p), rounded(percent(e.shift)), rounded(percent(e.sd))
 	if e.signFlip >= 0 {
 		r.SignFlipP = rounded(e.signFlip)

@@ -166,12 +166,21 @@ func (p Plan) tell(j *judgement) {
 		j.reasons = append(j.reasons, s)
 	}
 	if !j.known && j.ok && p.Delta == nil {
-		j.reasons = append(j.reasons, fmt.Sprintf("no stored calibration: the threshold of %s %% comes from the spread of like slots in this run (%s %%)",
-			trim(percent(j.est.threshold)), trim(100*j.floor)))
+		j.reasons = append(j.reasons, p.uncalibrated(j))
 	}
 	if j.coupled {
 		j.reasons = append(j.reasons, "power-coupled: the clock follows the variant, the kernel itself moves it; a lower clock lock separates the two")
 	}
+}
+
+// uncalibrated says what stands in for a stored calibration.
+func (p Plan) uncalibrated(j *judgement) string {
+	if p.thresholdFrom(j.floor, false) == ThresholdLeast {
+		return fmt.Sprintf("no stored calibration: the spread of like slots in this run (%s %%) stands in for it; it asks for no more than the least threshold",
+			trim(100*j.floor))
+	}
+	return fmt.Sprintf("no stored calibration: the threshold of %s %% comes from the spread of like slots in this run (%s %%)",
+		trim(percent(j.est.threshold)), trim(100*j.floor))
 }
 
 // noise says why a "no difference" was taken back.

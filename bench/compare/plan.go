@@ -176,13 +176,13 @@ func (p Plan) Workload() bench.Workload {
 	for _, pt := range p.Points {
 		w.BatchSizes = append(w.BatchSizes, pt.Batch)
 		w.InputLens = append(w.InputLens, pt.ContextLen)
-		w.OutputLens = append(w.OutputLens, p.tokens(pt))
+		w.OutputLens = append(w.OutputLens, p.NewTokens(pt))
 	}
 	return w
 }
 
-// tokens is how many new tokens a row of the point has room for.
-func (p Plan) tokens(pt Point) int {
+// NewTokens is how many new tokens a row of the point has room for.
+func (p Plan) NewTokens(pt Point) int {
 	if pt.Phase == bench.Prefill {
 		return 1
 	}
@@ -208,8 +208,8 @@ func (p Plan) EpochSteps(pt Point) int {
 
 // over is why a point cannot be run in the model's positions; "" where it can.
 func (p Plan) over(pt Point) string {
-	if n := pt.ContextLen + p.tokens(pt); p.MaxPositions > 0 && n > p.MaxPositions {
-		return fmt.Sprintf("context %d + %d steps is over the model's %d positions", pt.ContextLen, p.tokens(pt)-1, p.MaxPositions)
+	if n := pt.ContextLen + p.NewTokens(pt); p.MaxPositions > 0 && n > p.MaxPositions {
+		return fmt.Sprintf("context %d + %d steps is over the model's %d positions", pt.ContextLen, p.NewTokens(pt)-1, p.MaxPositions)
 	}
 	return ""
 }

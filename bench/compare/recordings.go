@@ -78,6 +78,7 @@ func Recordings(a, b *bench.File, o RecordingOptions) (Result, error) {
 
 // recorded is one point of a recording.
 type recorded struct {
+	point        int
 	batch, input int
 	phase        bench.Phase
 	steps        []bench.Step
@@ -95,7 +96,7 @@ func recordedPoints(f *bench.File) []recorded {
 			continue
 		}
 		for _, phase := range []bench.Phase{bench.Prefill, bench.Decode} {
-			p := recorded{batch: line.Batch, input: line.InputLen, phase: phase}
+			p := recorded{point: line.Point, batch: line.Batch, input: line.InputLen, phase: phase}
 			for _, s := range f.Steps {
 				if s.Point == line.Point && s.Phase == phase && !s.Warmup && s.Variant == nil {
 					p.steps = append(p.steps, s)
@@ -172,7 +173,7 @@ func (o RecordingOptions) headline(r *Result, es []estimate) {
 
 // point judges one point of two recordings.
 func (o RecordingOptions) point(a, b recorded) (PointResult, estimate, bool) {
-	r := PointResult{Batch: a.batch, ContextLen: a.input, Phase: a.phase, Verdict: Inconclusive, Clock: "host",
+	r := PointResult{Point: a.point, Batch: a.batch, ContextLen: a.input, Phase: a.phase, Verdict: Inconclusive, Clock: "host",
 		Reasons: []string{}, Votes: []Vote{}, EpochPercent: []float64{}}
 	a.steps, b.steps = commonContexts(a.steps, b.steps)
 	device := allDevice(a.steps) && allDevice(b.steps)
@@ -189,6 +190,7 @@ func (o RecordingOptions) point(a, b recorded) (PointResult, estimate, bool) {
 		r.ChangePercent, r.IntervalPercent = rounded(percent(e.mean)), interval(e.lo, e.hi)
 		r.ThresholdPercent, r.DetectablePercent = rounded(percent(e.threshold)), rounded(percent(e.detectable))
 		r.PValue = rounded(e.p)
+		_, r.ThresholdFrom = o.limit()
 		if v := decide(e, false); v != undecided {
 			r.Verdict = v
 		}
@@ -208,10 +210,7 @@ func (o RecordingOptions) point(a, b recorded) (PointResult, estimate, bool) {
 
 // estimate takes repetitions as units where both sides have enough of them.
 func (o RecordingOptions) estimate(a, b recorded, device bool) (estimate, bool) {
-	limit := RecordingDelta
-	if o.Delta != nil && (o.ForceDelta || *o.Delta > limit) {
-		limit = *o.Delta
-	}
+	limit, _ := o.limit()
 	xs, ys := repetitions(a.steps, device), repetitions(b.steps, device)
 	if len(xs) >= leastPasses && len(ys) >= leastPasses {
 		return welch(xs, ys, math.Log1p(limit))
@@ -224,6 +223,14 @@ func (o RecordingOptions) estimate(a, b recorded, device bool) (estimate, bool) 
 		return estimate{}, false
 	}
 	return newEstimate(segments, overallAlpha, math.Log1p(limit))
+}
+
+// limit is the threshold as a ratio, and where it came from.
+func (o RecordingOptions) limit() (ratio float64, from string) {
+	if o.Delta != nil && (o.ForceDelta || *o.Delta > RecordingDelta) {
+		return *o.Delta, ThresholdAsked
+	}
+	return RecordingDelta, ThresholdLeast
 }
 
 // welch is the difference of two means of log times with Welch's t interval.

@@ -28,6 +28,7 @@ type Result struct {
 
 // PointResult is the judgement of one point.
 type PointResult struct {
+	Point             int         `json:"point"` // its number in the raw file; of two recordings, in A
 	Batch             int         `json:"batch"`
 	ContextLen        int         `json:"context_len"`
 	Phase             bench.Phase `json:"phase"`
@@ -39,6 +40,7 @@ type PointResult struct {
 	FloorNS           *float64    `json:"floor_ns"`
 	DetectablePercent *float64    `json:"detectable_percent"` // smallest change found with probability 0.8
 	ThresholdPercent  *float64    `json:"threshold_percent"`
+	ThresholdFrom     string      `json:"threshold_from"` // one of Threshold*; "" without an estimate
 	Epochs            int         `json:"epochs"`
 	Blocks            int         `json:"blocks"`
 	Steps             int         `json:"steps"`
@@ -57,6 +59,31 @@ type PointResult struct {
 	ChangeCyclesPercent *float64  `json:"change_cycles_percent"`
 	AllThrottled        bool      `json:"all_throttled"`
 	EpochsNeeded        *int      `json:"epochs_needed"` // for a decision at this spread; null where decided
+}
+
+// Where a threshold came from.
+const (
+	ThresholdAsked       = "asked"       // the plan's Delta
+	ThresholdLeast       = "least"       // the plan's MinDelta, or RecordingDelta
+	ThresholdCalibration = "calibration" // twice the stored A/A floor
+	ThresholdRun         = "run"         // twice the floor of like slots in the run
+)
+
+// Variant is what one side of a comparison is, as it stands in a Plan and a
+// Result. Fields that do not apply are empty.
+type Variant struct {
+	Backend bench.Backend `json:"backend"`
+	Kernels []Kernel      `json:"kernels,omitempty"` // operators that were replaced
+	File    string        `json:"file,omitempty"`    // of a finished recording
+	SHA256  string        `json:"sha256,omitempty"`  // of that file
+}
+
+// Kernel is an operator that was replaced: by a file, or by "builtin", our own in
+// the unfused slot.
+type Kernel struct {
+	Op     string `json:"op"`
+	File   string `json:"file"`
+	SHA256 string `json:"sha256,omitempty"`
 }
 
 // rounded keeps nine decimals of a percentage: what lies behind them depends on

@@ -321,7 +321,7 @@ func (r *runner) close() error {
 func (r *runner) line(pt Point, p *running) bench.Point {
 	line := bench.Point{
 		Kind: bench.KindPoint, Point: pt.ID, Status: bench.StatusOK,
-		Batch: pt.Batch, InputLen: pt.ContextLen, OutputLen: r.plan.tokens(pt),
+		Batch: pt.Batch, InputLen: pt.ContextLen, OutputLen: r.plan.NewTokens(pt),
 		Cached: p.cached, Memory: p.memory, Warnings: p.warnings,
 	}
 	if p.closed == nil {

@@ -138,7 +138,7 @@ func (s *visiting) prefill(ctx context.Context, variant string, rows [][]int32, 
 		return interrupted(ctx, s.visit.Point, s.epoch)
 	}
 	engine := s.pair.of(variant)
-	if err := engine.Begin(rows, s.plan.tokens(s.visit.Point)); err != nil {
+	if err := engine.Begin(rows, s.plan.NewTokens(s.visit.Point)); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
 	at.Index, at.ContextLen = 0, s.visit.Point.ContextLen
