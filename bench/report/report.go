@@ -6,13 +6,17 @@ import (
 	"strings"
 
 	"lathe/bench"
+	"lathe/bench/compare"
 )
 
 // Formats are the forms that Write knows.
 func Formats() []string { return []string{"text", "json", "csv", "markdown", "html"} }
 
-// Write writes the report of a raw file in one of Formats.
+// Write writes the report of a raw file in one of Formats; a comparison's has ComparisonFormats.
 func Write(w io.Writer, f *bench.File, format string) error {
+	if compare.Interleaved(f) && format != "html" {
+		return Comparison(w, f, format)
+	}
 	switch format {
 	case "text":
 		return Text(w, f)
