@@ -93,7 +93,8 @@ func TestHelpExamplesRun(t *testing.T) {
 				if len(words) == 0 || words[0] != "lathe" {
 					t.Fatalf("not a lathe command: %q", line)
 				}
-				if code, _, stderr := lathe(t, words[1:]...); code != 0 {
+				// A verdict depends on how quiet the machine is; that there is one does not.
+				if code, _, stderr := lathe(t, words[1:]...); code != exitPass && code != exitRegression && code != exitInconclusive {
 					t.Errorf("%s: exit %d: %s", line, code, stderr)
 				}
 			}

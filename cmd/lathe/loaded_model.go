@@ -133,19 +133,30 @@ func (l *loadedModel) Close() { l.model.Close() }
 // hold is its device's business.
 func (l *loadedModel) fits(p step.Point) error {
 	o := l.options
-	if l.backend.Path() != "" {
-		o.MemFractionStatic = math.Inf(1)
-	}
+	o.MemFractionStatic = l.fraction()
 	if why := o.refuse(l.source.config, p, float64(l.model.WeightBytes()), l.engineOptions(1, 1).KV.Bytes()); why != "" {
 		return &step.Skip{Reason: why}
 	}
-	options := l.engineOptions(p.Batch, p.InputLen+p.OutputLen)
-	kv := float64(options.Pages()) * float64(o.PageSize) * float64(l.source.config.KVBytesPerToken(options.KV.Bytes()))
-	total := float64(l.model.WeightBytes()) + kv + float64(l.model.WorkspaceBound(options))
-	if err := fitsMemory(total, o.MemFractionStatic); err != nil {
+	if err := fitsMemory(float64(l.model.WeightBytes())+l.sessionBytes(p), o.MemFractionStatic); err != nil {
 		return &step.Skip{Reason: "memory: weights, KV and workspace: " + err.Error()}
 	}
 	return nil
+}
+
+// sessionBytes bounds what a point takes beside the weights: KV pages and workspace.
+func (l *loadedModel) sessionBytes(p step.Point) float64 {
+	options := l.engineOptions(p.Batch, p.InputLen+p.OutputLen)
+	kv := float64(options.Pages()) * float64(options.PageSize) * float64(l.source.config.KVBytesPerToken(options.KV.Bytes()))
+	return kv + float64(l.model.WorkspaceBound(options))
+}
+
+// fraction is the share of this machine's memory that the model may take: all of it where the
+// weights lie on a device, whose business that is.
+func (l *loadedModel) fraction() float64 {
+	if l.backend.Path() != "" && l.backend.Name() != "cpu" {
+		return math.Inf(1)
+	}
+	return l.options.MemFractionStatic
 }
 
 // opener makes engines for the points of a sweep; one that does not fit is skipped with the reason.

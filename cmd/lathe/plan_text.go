@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math"
-	"slices"
 	"text/tabwriter"
 
 	"lathe/bench/step"
@@ -16,6 +15,14 @@ const (
 	assumedCUDABandwidth = 3.0e12
 )
 
+// assumedBandwidth is what estimates assume of a backend, in bytes a second.
+func assumedBandwidth(backend string) float64 {
+	if isBuiltin(backend) {
+		return assumedCPUBandwidth
+	}
+	return assumedCUDABandwidth
+}
+
 // printPlan says what would be measured: points, bytes of a decode step, memory, estimated time.
 // prefills and passes are the repetitions of a point.
 func (app *application) printPlan(o engineOptions, m modelSource, points []step.Point, prefills, passes int) error {
@@ -23,9 +30,9 @@ func (app *application) printPlan(o engineOptions, m modelSource, points []step.
 	if o.KVCacheDtype == "f32" || o.Backend == "reference" {
 		kv = 4
 	}
-	bandwidth := assumedCPUBandwidth
-	if !slices.Contains([]string{"cpu", "reference"}, o.Backend) {
-		bandwidth, o.MemFractionStatic = assumedCUDABandwidth, math.Inf(1) // a device's memory is not known here
+	bandwidth := assumedBandwidth(o.Backend)
+	if !isBuiltin(o.Backend) {
+		o.MemFractionStatic = math.Inf(1) // a device's memory is not known here
 	}
 	weights := float64(cfg.WeightBytes(2))
 	fmt.Fprintf(app.term.out, "model: %s (%s), %d parameters, weights %s\n", m.name, m.identity, cfg.Params(), sized(weights))

@@ -44,7 +44,7 @@ func newReportCommand(app *application) *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	choiceVar(fs, &o.Format, "format", "text", reportFormats(), "form of the report")
+	choiceVar(fs, &o.Format, "format", "text", reportFormats(), "form of the report; benchstat: of a comparison")
 	wordsVar(fs, &o.Semantics, listFlag, "semantics", "readings of a capture of requests: vllm:openai, sglang:sglang-oai, exact, ...")
 	choiceVar(fs, &o.HarnessVersion, "harness-version", string(serving.Latest), versionNames(), "state of the harnesses that is meant")
 	fs.StringVar(&o.Tokenizer, "tokenizer", "none", "counts tokens of a text: none, name:chars, name:words, name:bytes, or a path")
@@ -58,7 +58,7 @@ func newReportCommand(app *application) *cobra.Command {
 	return cmd
 }
 
-func reportFormats() []string { return report.Formats() }
+func reportFormats() []string { return report.ComparisonFormats() }
 
 func versionNames() []string {
 	var names []string

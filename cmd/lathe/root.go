@@ -41,7 +41,8 @@ func newRootCommand(app *application) *cobra.Command {
 		newOneBatchCommand(app), newLatencyCommand(app))
 	model := group("model", "Look at a model, or get the small real one",
 		"  lathe model info preset:llama-3-8b", newModelInfoCommand(app), newModelFetchCommand(app))
-	root.AddCommand(bench, newGenerateCommand(app), newReportCommand(app), newRooflineCommand(app), model, newDoctorCommand(app), newVersionCommand(app))
+	root.AddCommand(bench, newCompareCommand(app),
+		newGenerateCommand(app), newReportCommand(app), newRooflineCommand(app), model, newDoctorCommand(app), newVersionCommand(app))
 	root.SetHelpCommand(newHelpCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -137,7 +138,7 @@ func harnessOf(commandPath string) harnessGroups {
 		return harnessGroups{own: []string{"sglang_one_batch", "sglang_server"}, other: []string{"vllm_engine"}}
 	case "lathe bench latency":
 		return harnessGroups{own: []string{"vllm_latency", "vllm_engine"}, other: []string{"sglang_server"}}
-	case "lathe generate":
+	case "lathe generate", "lathe compare":
 		return harnessGroups{other: []string{"vllm_engine", "sglang_server"}}
 	}
 	return harnessGroups{}
