@@ -10,6 +10,7 @@
 
 #include "batch_check.h"
 #include "cpu_phases.h"
+#include "session_results.h"
 
 namespace lathe {
 namespace cpu {
@@ -29,7 +30,6 @@ public:
 private:
     void make_workspace(const lathe_session_options &options);
     void make_scratch(const lathe_session_options &options);
-    void keep_residual(const BatchView &batch);
     void choose(const BatchView &batch);
     template <class T>
     Buffer<T> take(uint64_t rows, uint64_t columns, const char *what);
@@ -39,16 +39,12 @@ private:
     KvPool kv_;
     Pool pool_;
     std::shared_ptr<const RopeTable> rope_;
+    StepResults results_;
     StepContext context_;
     uint64_t workspace_bytes_ = 0;
 
     std::vector<int32_t> tokens_in_;   // [max_rows]
-    std::vector<int32_t> tokens_out_;  // [max_logits]
-    std::vector<float> residual_;      // [layers+2][residual_rows_][hidden]
     int64_t op_ns_[LATHE_OPS];
-    int32_t residual_rows_ = 0, n_want_ = 0;
-    int32_t broken_row_ = -1, broken_sequence_ = -1, broken_position_ = -1;
-    bool pending_ = false, finished_ = false;
 };
 
 }  // namespace cpu

@@ -130,7 +130,7 @@ void Session::final_norm_and_head(const BatchView &batch)
 {
     const Matrix &norm = model_.tensor(LATHE_NORM_FINAL, -1);
     const int64_t hidden = desc_.hidden;
-    if (keeping_) {
+    if (results_.residual() != nullptr) {
         normalise(norm, x_.get(), rows_, normed_.get());
         keep(desc_.layers + 1, normed_.get());
     }
@@ -170,26 +170,17 @@ void Session::add(const float *delta, float *to, int64_t n)
 
 void Session::keep(int32_t stage, const float *rows)
 {
-    if (!keeping_) return;
+    if (results_.residual() == nullptr) return;
     const size_t n = static_cast<size_t>(rows_) * static_cast<size_t>(desc_.hidden);
-    std::memcpy(residual_.data() + static_cast<size_t>(stage) * n, rows, n * sizeof(float));
+    std::memcpy(results_.residual() + static_cast<size_t>(stage) * n, rows, n * sizeof(float));
 }
 
 void Session::choose(const BatchView &batch)
 {
-    broken_row_ = -1;
     for (int32_t w = 0; w < n_want_; w++) {
-        const int32_t row = batch.want_rows[w];
         bool finite = false;
         const int32_t token = argmax_row(logits_.get() + int64_t{w} * desc_.vocab, desc_.vocab, &finite);
-        tokens_out_[static_cast<size_t>(w)] = token;
-        if (finite) {
-            checker_.chose(batch.seq[row], token);
-        } else if (broken_row_ < 0) {
-            broken_row_ = row;
-            broken_sequence_ = batch.seq[row];
-            broken_position_ = batch.pos[row];
-        }
+        results_.chose(batch, w, token, finite, &checker_);
     }
 }
 

@@ -13,6 +13,7 @@
 #include "reference_kv.h"
 #include "reference_model.h"
 #include "reference_threads.h"
+#include "session_results.h"
 
 namespace lathe {
 namespace reference {
@@ -55,6 +56,7 @@ private:
     BatchChecker checker_;
     KvPool kv_;
     Threads threads_;
+    StepResults results_;
     int32_t max_logits_;
     uint64_t workspace_bytes_ = 0;
 
@@ -69,17 +71,7 @@ private:
     Buffer<float> scratch_;             // [threads, widest row]
     Buffer<float> scores_;              // [threads, positions]
     std::vector<int32_t> tokens_in_;    // [max_rows], -1 replaced
-    std::vector<int32_t> tokens_out_;   // [max_logits]
-
-    std::vector<float> residual_;       // [layers+2, residual_rows_, hidden], when kept
-    int32_t residual_rows_ = 0;
-    bool keeping_ = false;
-
-    int32_t rows_ = 0, n_want_ = 0;
-    bool pending_ = false;              // submitted, not waited for
-    bool finished_ = false;             // logits_ holds the last step
-    // The first wanted row with a NaN or infinite logit: row, sequence, position; row -1: none.
-    int32_t broken_row_ = -1, broken_sequence_ = -1, broken_position_ = -1;
+    int32_t rows_ = 0, n_want_ = 0;     // of the step that runs
 };
 
 }  // namespace reference

@@ -121,7 +121,7 @@ TEST(session_refuses_by_name)
     CHECK(ok.status == LATHE_OK);
     char err[400];
     int64_t ns = 0;
-    CHECK(cpu()->op_run(ok.handle, "silu_mul", nullptr, nullptr, 0, 1, &ns, err, sizeof err) == LATHE_E_UNSUPPORTED);
+    CHECK(cpu()->op_run(ok.handle, "silu_mul", nullptr, nullptr, 0, 1, &ns, err, sizeof err) == LATHE_E_INVALID);
     lathe_override change{};
     change.struct_size = sizeof change;
     change.op = "gemm.down";
