@@ -28,7 +28,8 @@ var _ = [1]struct{}{}[(C.LATHE_GRAPH_CAPTURED-GraphCaptured)|(C.LATHE_GRAPH_EAGE
 var _ = [1]struct{}{}[(C.LATHE_PAGES_OUT-PagesOut)|(C.LATHE_PAGES_IN-PagesIn)]
 var _ = [1]struct{}{}[(C.LATHE_KEEP_RESIDUAL-KeepResidual)|(C.LATHE_TIME_OPERATORS-TimeOperators)]
 var _ = [1]struct{}{}[C.LATHE_OPS-len(StepInfo{}.OpNS)]
-var _ = [1]struct{}{}[(C.LATHE_OP_ATTN_PREFILL-15)|(C.LATHE_OP_NORM_QKV_ROPE_APPEND-10)|(C.LATHE_OP_GEMM_HEAD-9)]
+var _ = [1]struct{}{}[(C.LATHE_OP_ATTN_PREFILL-OpAttnPrefill)|(C.LATHE_OP_NORM_QKV_ROPE_APPEND-OpNormQKVRopeAppend)|
+	(C.LATHE_OP_GEMM_HEAD-OpGemmHead)|(C.LATHE_OPS-Ops)]
 
 // errCap is the room given to a backend's message.
 const errCap = 512

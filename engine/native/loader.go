@@ -26,16 +26,9 @@ import (
 // open only what is trusted.
 func Open(path string) (*Backend, error) {
 	op := "open backend " + path
-	abs, err := filepath.Abs(path) // without a slash dlopen would search the library path
+	abs, sum, err := libraryFile(op, path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", op, err)
-	}
-	sum, err := fileSHA256(abs)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", op, reason(err))
-	}
-	if err := wholeELF(abs); err != nil {
-		return nil, invalid(op, "%v", reason(err))
+		return nil, err
 	}
 	name := C.CString(abs)
 	defer C.free(unsafe.Pointer(name))
@@ -48,10 +41,30 @@ func Open(path string) (*Backend, error) {
 		return nil, err
 	}
 	if replaced(uintptr(unsafe.Pointer(table))) {
-		return nil, invalid(op, "the file was replaced after this process had opened it, and the loader still "+
-			"answers with the old one; give the new build another name")
+		return nil, wasReplaced(op)
 	}
 	return &Backend{table: table, path: path, sha256: sum}, nil
+}
+
+// libraryFile looks at a shared library before the loader does: its absolute path
+// (without a slash dlopen would search the library path), its hex sha256, and
+// whether it is all there.
+func libraryFile(op, path string) (abs, sum string, err error) {
+	if abs, err = filepath.Abs(path); err != nil {
+		return "", "", fmt.Errorf("%s: %w", op, err)
+	}
+	if sum, err = fileSHA256(abs); err != nil {
+		return "", "", fmt.Errorf("%s: %w", op, reason(err))
+	}
+	if err := wholeELF(abs); err != nil {
+		return "", "", invalid(op, "%v", reason(err))
+	}
+	return abs, sum, nil
+}
+
+func wasReplaced(op string) error {
+	return invalid(op, "the file was replaced after this process had opened it, and the loader still "+
+		"answers with the old one; give the new build another name")
 }
 
 // reason is the cause of a file's error without the path, which the op names.

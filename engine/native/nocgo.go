@@ -84,3 +84,21 @@ func (s *Session) Residual(stage int, out []float32) error { return ErrNoCgo }
 func (s *Session) CopyPages(direction PageDirection, from, to []int32, host []byte) error {
 	return ErrNoCgo
 }
+
+// Library cannot be had in a build without cgo.
+type Library struct{}
+
+// OpenLibrary returns ErrNoCgo.
+func OpenLibrary(path string) (*Library, error) { return nil, ErrNoCgo }
+
+// Path is "".
+func (l *Library) Path() string { return "" }
+
+// SHA256 is "".
+func (l *Library) SHA256() string { return "" }
+
+// Override returns ErrNoCgo.
+func (l *Library) Override(name string) (Override, error) { return Override{}, ErrNoCgo }
+
+// Exports is nil.
+func (l *Library) Exports() []string { return nil }
