@@ -31,8 +31,12 @@ test: deps lint go-test race native-test nocgo notokenizer ## every test: Go, Go
 
 test-all: test race-load asan vet-cuda cross ## make test, and what needs other builds: -asan, the tag cuda, aarch64
 
-build: deps ## leave bin/lathe
+build: deps include/lathe/operator.h ## leave bin/lathe, and include/lathe/operator.h for kernels
 	@$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(LATHE) ./cmd/lathe
+
+include/lathe/operator.h: engine/native/operator.h
+	@mkdir -p include/lathe
+	@cp engine/native/operator.h $@
 
 deps: check-tools $(TOKLIB) ## install what is pinned: Go modules, the tokenizer library
 	@$(GO) mod download
@@ -100,4 +104,4 @@ bench: deps ## benchmarks of the harness itself
 	$(GO) test -run '^$$' -bench . -benchmem ./bench/step ./engine/native
 
 clean: ## remove what was built here; the cache stays
-	rm -rf bin build third_party/tokenizers/lib
+	rm -rf bin build include third_party/tokenizers/lib

@@ -4,6 +4,7 @@ package native_test
 
 import (
 	"debug/elf"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +14,7 @@ import (
 )
 
 // cc runs the C compiler of this build.
-func cc(t *testing.T, args ...string) {
+func cc(t testing.TB, args ...string) {
 	t.Helper()
 	name := os.Getenv("CC")
 	if name == "" {
@@ -55,6 +56,32 @@ func TestUserOperatorCompiles(t *testing.T) {
 		if got := strings.Join(names, " "); got != want {
 			t.Errorf("as %s it exports %q, want %q", lang, got, want)
 		}
+	}
+}
+
+// TestInstalledHeader: the shorter command of operator.h, with the header where make
+// build and cmake --install leave it.
+func TestInstalledHeader(t *testing.T) {
+	dir := t.TempDir()
+	header, err := os.ReadFile("operator.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("testdata/header/silu_mul.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := strings.Replace(string(source), `"operator.h"`, "<lathe/operator.h>", 1)
+	for name, data := range map[string]string{"include/lathe/operator.h": string(header), "mine.c": mine} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(data), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := filepath.Join(dir, "mine.so")
+	cc(t, "-O3", "-shared", "-fPIC", "-I", filepath.Join(dir, "include"), "-o", out, filepath.Join(dir, "mine.c"), "-lm")
+	if names := exported(t, out); !slices.Contains(names, "lathe_op_silu_mul") {
+		t.Errorf("it exports %q", names)
 	}
 }
 

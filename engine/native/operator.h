@@ -11,9 +11,15 @@
  *
  * <name> is one of the list below. The one header serves CPU and CUDA: in C or
  * C++ this file is all that is needed; in a .cu file include cuda_runtime.h as
- * well and cast ctx->stream to cudaStream_t. Build for the CPU:
+ * well and cast ctx->stream to cudaStream_t. With #include <lathe/operator.h>, build
+ * for the CPU (INCLUDE: where lathe/operator.h was installed; include in the source
+ * tree after make build):
  *
- *     c++ -O3 -shared -fPIC -fvisibility=hidden -Wl,-z,defs -o mine.so mine.cc
+ *     cc -O3 -shared -fPIC -I INCLUDE -o mine.so mine.c -lm
+ *
+ * Better, so that two builds can be loaded at once and nothing is left undefined:
+ *
+ *     c++ -O3 -shared -fPIC -fvisibility=hidden -Wl,-z,defs -I INCLUDE -o mine.so mine.cc
  *
  * Rules
  *   - Return 0, or a non-zero code of your own: the step then fails and names it.
