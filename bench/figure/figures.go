@@ -25,6 +25,7 @@ func (s Series) xys() plotter.XYs {
 // telling drift and modes, not for proportions.
 func Scatter(a Axes, series ...Series) (string, error) {
 	p := blank(a)
+	radius := markRadius(series)
 	for i, s := range series {
 		pts := s.xys()
 		if len(pts) == 0 {
@@ -34,7 +35,7 @@ func Scatter(a Axes, series ...Series) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("draw %s: %s: %w", a.Title, s.Name, err)
 		}
-		marks.GlyphStyle = draw.GlyphStyle{Color: colour(i), Shape: shape(i), Radius: 1.3}
+		marks.GlyphStyle = draw.GlyphStyle{Color: colour(i), Shape: shape(i), Radius: radius}
 		p.Add(marks)
 		if len(series) > 1 {
 			p.Legend.Add(s.Name, &legendMark{i})
@@ -42,6 +43,21 @@ func Scatter(a Axes, series ...Series) (string, error) {
 	}
 	roomy(p)
 	return render(p, a, Height)
+}
+
+// markRadius is the size of marks: the fewer there are, the larger.
+func markRadius(series []Series) vg.Length {
+	n := 0
+	for _, s := range series {
+		n += len(s.X)
+	}
+	switch {
+	case n <= 60:
+		return 2.6
+	case n <= 400:
+		return 1.8
+	}
+	return 1.3
 }
 
 // legendMark is a mark large enough for a legend.

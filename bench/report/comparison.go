@@ -68,6 +68,8 @@ func (c comparison) write(w io.Writer, format string) error {
 		return c.markdown(w)
 	case "benchstat":
 		return c.benchstat(w)
+	case "html":
+		return c.html(w)
 	}
 	return fmt.Errorf("write report: format %q: want one of %s", format, strings.Join(ComparisonFormats(), ", "))
 }

@@ -105,7 +105,7 @@ func TestComparisonReports(t *testing.T) {
 		recordScripted(t, filepath.Join("testdata", "compare.jsonl.zst"))
 	}
 	f := load(t, "compare.jsonl.zst")
-	for format, name := range map[string]string{"text": "compare.txt", "json": "compare.json", "csv": "compare.csv", "markdown": "compare.md", "benchstat": "compare.bench"} {
+	for format, name := range map[string]string{"text": "compare.txt", "json": "compare.json", "csv": "compare.csv", "markdown": "compare.md", "benchstat": "compare.bench", "html": "compare.html"} {
 		golden(t, name, render(t, f, format))
 	}
 }
@@ -117,7 +117,7 @@ func TestComparisonFormsAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, format := range []string{"text", "json", "csv", "markdown"} {
+	for _, format := range []string{"text", "json", "csv", "markdown", "html"} {
 		out := string(render(t, f, format))
 		for _, p := range r.Points {
 			if !strings.Contains(out, string(p.Verdict)) {

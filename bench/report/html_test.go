@@ -118,3 +118,26 @@ func TestRanksKeepTheEnds(t *testing.T) {
 		t.Errorf("%v", r)
 	}
 }
+
+// A comparison's page has the verdict on top and both sides in each point's figures.
+func TestHTMLOfAComparison(t *testing.T) {
+	f := load(t, "compare.jsonl.zst")
+	page := written(t, f, "html")
+	selfContained(t, page, written(t, f, "html"))
+	verdict, points := strings.Index(page, `<div class="verdict `), strings.Index(page, "<h2>Points</h2>")
+	if verdict < 0 || points < verdict {
+		t.Errorf("the verdict stands at %d, the points at %d", verdict, points)
+	}
+	if n := strings.Count(page, `: steps over time"`); n != 2 {
+		t.Errorf("%d figures of steps, want one for each of the two measured points", n)
+	}
+	for _, want := range []string{"Change of B against A, percent", ">A</text>", ">B</text>", "change by epoch"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	f.End = nil
+	if cut := written(t, f, "html"); !strings.Contains(cut, "INCOMPLETE") {
+		t.Error("a cut recording's page does not say so")
+	}
+}

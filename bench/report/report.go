@@ -14,7 +14,7 @@ func Formats() []string { return []string{"text", "json", "csv", "markdown", "ht
 
 // Write writes the report of a raw file in one of Formats; a comparison's has ComparisonFormats.
 func Write(w io.Writer, f *bench.File, format string) error {
-	if compare.Interleaved(f) && format != "html" {
+	if compare.Interleaved(f) {
 		return Comparison(w, f, format)
 	}
 	switch format {
