@@ -49,8 +49,8 @@ func newDoctorCommand(app *application) *cobra.Command {
 		Example: "  lathe doctor",
 		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			d := examine(machine{os.DirFS("/")}, device.Open)
-			d.CPU.BackendPaths = backendPaths()
+			d := examine(thisMachine(), device.Open)
+			d.CPU.Paths, d.CPU.BuiltPaths = backendPaths()
 			if format == "json" {
 				return printJSON(app.term.out, d)
 			}
@@ -62,23 +62,25 @@ func newDoctorCommand(app *application) *cobra.Command {
 	return cmd
 }
 
-// backendPaths asks the CPU backend which of its paths run here.
-func backendPaths() []string {
+// backendPaths asks the CPU backend which of its paths run here and which it was built with. It
+// alone decides that; nil, unknown, in a build without it.
+func backendPaths() (runs, built []string) {
 	b, err := native.CPU()
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	info, err := b.DeviceInfo(-1)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	var facts struct {
 		Paths []string `json:"paths"`
+		Built []string `json:"built_paths"`
 	}
 	if json.Unmarshal(info, &facts) != nil {
-		return nil
+		return nil, nil
 	}
-	return facts.Paths
+	return facts.Paths, facts.Built
 }
 
 // examine gathers the facts and judges them.
@@ -164,8 +166,8 @@ func (d doctorFacts) otherTroubles() []trouble {
 func (m machine) memory() memoryFacts {
 	var f memoryFacts
 	read := func(key string) *uint64 {
-		if kb, ok := m.field("proc/meminfo", key); ok {
-			return ptrTo(uint64(kb) << 10)
+		if n, ok := m.bytes("proc/meminfo", key); ok {
+			return &n
 		}
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lathe/cuda/device"
+	"lathe/engine/native"
 )
 
 // laptop is a machine on which everything that can spoil a measurement does.
@@ -36,11 +37,7 @@ func laptop() fstest.MapFS {
 		"sys/fs/cgroup/user.slice/lathe.scope/cpu.max": "50000 100000\n",
 		"sys/kernel/mm/transparent_hugepage/enabled":   "always madvise [never]\n",
 	}
-	out := fstest.MapFS{}
-	for name, text := range files {
-		out[name] = &fstest.MapFile{Data: []byte(text)}
-	}
-	return out
+	return tree(files)
 }
 
 func noDriver() (device.Source, error) { return nil, device.ErrNoDriver }
@@ -49,9 +46,6 @@ func TestDoctorFindsWhatSpoils(t *testing.T) {
 	d := examine(machine{laptop()}, noDriver)
 	if d.CPU.Model != "Noisy 9000" || d.CPU.LogicalCPUs != 4 || *d.CPU.PhysicalCores != 2 || *d.CPU.Sockets != 2 || *d.CPU.LastLevelBytes != 16<<20 {
 		t.Errorf("%+v", d.CPU)
-	}
-	if want := []string{"avx512", "avx2", "portable"}; !slices.Equal(d.CPU.Paths, want) {
-		t.Errorf("paths %v", d.CPU.Paths)
 	}
 	if d.CPU.Virtualised == nil || *d.CPU.Virtualised {
 		t.Error("no hypervisor flag: not a virtual machine")
@@ -71,6 +65,34 @@ func TestDoctorFindsWhatSpoils(t *testing.T) {
 	}
 	if d.GPUNote != "no NVIDIA driver" || strings.Count(d.text(), "no NVIDIA driver") != 1 {
 		t.Errorf("GPU note %q", d.GPUNote)
+	}
+}
+
+// TestDoctorAsksTheBackend: which paths run here is the backend's to say, and unknown without one.
+func TestDoctorAsksTheBackend(t *testing.T) {
+	d := examine(machine{laptop()}, noDriver)
+	if !strings.Contains(d.text(), "unknown; of this build: unknown\n") {
+		t.Errorf("%s", d.text())
+	}
+	runs, built := backendPaths()
+	if _, err := native.CPU(); err != nil {
+		if runs != nil || built != nil {
+			t.Errorf("paths %v of %v without a backend", runs, built)
+		}
+		return
+	}
+	if !slices.Contains(runs, "portable") {
+		t.Errorf("paths %v: portable runs everywhere", runs)
+	}
+	for _, path := range runs {
+		if !slices.Contains(built, path) {
+			t.Errorf("path %s runs and is not built: %v", path, built)
+		}
+	}
+	for _, path := range built {
+		if !slices.Contains(cpuISAs, path) {
+			t.Errorf("--cpu-isa does not know %s", path)
+		}
 	}
 }
 

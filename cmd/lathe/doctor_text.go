@@ -18,7 +18,7 @@ func (d doctorFacts) text() string {
 	row("processor", "%s", known(c.Model))
 	row("cpus", "%d online, %d usable, cores %s, sockets %s, NUMA nodes %s", c.LogicalCPUs, c.UsableCPUs, number(c.PhysicalCores), number(c.Sockets), number(c.NUMANodes))
 	row("features", "%s", known(strings.Join(c.Features, " ")))
-	row("cpu paths", "%s; of this build: %s", strings.Join(c.Paths, " "), orNone(c.BackendPaths))
+	row("cpu paths", "%s; of this build: %s", known(strings.Join(c.Paths, " ")), known(strings.Join(c.BuiltPaths, " ")))
 	row("governor", "%s", orUnknown(c.Governor))
 	row("turbo", "%s", onOff(c.Turbo))
 	row("smt", "%s", onOff(c.SMT))
@@ -78,13 +78,6 @@ func known(s string) string {
 		return "unknown"
 	}
 	return s
-}
-
-func orNone(words []string) string {
-	if len(words) == 0 {
-		return "none"
-	}
-	return strings.Join(words, " ")
 }
 
 func orUnknown(s *string) string {

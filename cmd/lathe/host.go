@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"io/fs"
-	"math"
 	"os"
 	"path"
 	"runtime"
@@ -21,9 +20,11 @@ import (
 // fewer of them.
 type machine struct{ root fs.FS }
 
+func thisMachine() machine { return machine{os.DirFS("/")} }
+
 // hostFacts is the host of a run, for the raw file's header.
 func hostFacts() bench.Host {
-	m := machine{os.DirFS("/")}
+	m := thisMachine()
 	h := m.host()
 	h.Hostname, _ = os.Hostname()
 	gpus, note := gpuFacts(device.Open)
@@ -40,9 +41,8 @@ func (m machine) host() bench.Host {
 	c := m.cpu()
 	h := bench.Host{OS: runtime.GOOS, Arch: runtime.GOARCH, Kernel: m.line("proc/sys/kernel/osrelease"), CPU: c.Model,
 		Cores: runtime.NumCPU(), LastLevelByte: m.lastLevelCache(), Governor: c.Governor, Virtualised: c.Virtualised}
-	if kb, ok := m.field("proc/meminfo", "MemTotal"); ok {
-		bytes := uint64(kb) << 10
-		h.MemoryBytes = &bytes
+	if n, ok := m.bytes("proc/meminfo", "MemTotal"); ok {
+		h.MemoryBytes = &n
 	}
 	return h
 }
@@ -60,8 +60,8 @@ type cpuFacts struct {
 	Turbo          *bool    `json:"turbo"`
 	Virtualised    *bool    `json:"virtualised"`
 	Features       []string `json:"features"`
-	Paths          []string `json:"paths"`         // of the CPU backend, that this processor can run; best first
-	BackendPaths   []string `json:"backend_paths"` // of those, the ones that this build has; null: no native engine
+	Paths          []string `json:"paths"`       // of the CPU backend, that run here, best first; null: a build without it
+	BuiltPaths     []string `json:"built_paths"` // that the build has; null as above
 	QuotaCPUs      *float64 `json:"quota_cpus"`
 	LastLevelBytes *uint64  `json:"last_level_cache_bytes"`
 }
@@ -76,7 +76,6 @@ func (m machine) cpu() cpuFacts {
 			c.Features = append(c.Features, f)
 		}
 	}
-	c.Paths = cpuPaths(flags)
 	if info["flags"] != "" { // the x86 bit that hypervisors set
 		v := slices.Contains(flags, "hypervisor")
 		c.Virtualised = &v
@@ -93,23 +92,6 @@ func (m machine) cpu() cpuFacts {
 	}
 	c.Turbo = m.turbo()
 	return c
-}
-
-// cpuPaths names the paths of the CPU backend that a processor with these flags can run.
-func cpuPaths(flags []string) []string {
-	needs := map[string][]string{
-		"avx512bf16": {"avx512f", "avx512bw", "avx512vl", "avx512_bf16"},
-		"avx512":     {"avx512f", "avx512bw", "avx512vl"},
-		"avx2":       {"avx2", "fma", "f16c"},
-		"portable":   {},
-	}
-	var out []string
-	for _, p := range cpuISAs {
-		if !slices.ContainsFunc(needs[p], func(f string) bool { return !slices.Contains(flags, f) }) {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // turbo reads whether the clock may rise above the nominal one: intel_pstate says it inverted.
@@ -158,45 +140,6 @@ func (m machine) lastLevelCache() *uint64 {
 		}
 	}
 	return size
-}
-
-// quota is the CPU time that control groups grant, in CPUs: the least of the process's group and
-// those above it. Nil: no limit, or unknown.
-func (m machine) quota() *float64 {
-	least := math.Inf(1)
-	dir := "sys/fs/cgroup"
-	for _, part := range append([]string{""}, strings.Split(m.cgroup(), "/")...) {
-		dir = path.Join(dir, part)
-		if f := strings.Fields(m.line(path.Join(dir, "cpu.max"))); len(f) == 2 {
-			least = min(least, ratio(f[0], f[1]))
-		}
-	}
-	v1 := "sys/fs/cgroup/cpu"
-	least = min(least, ratio(m.line(v1+"/cpu.cfs_quota_us"), m.line(v1+"/cpu.cfs_period_us")))
-	if math.IsInf(least, 1) {
-		return nil
-	}
-	return &least
-}
-
-// ratio is +Inf for "max", -1 and what is no number.
-func ratio(quota, period string) float64 {
-	q, err := strconv.ParseFloat(quota, 64)
-	p, err2 := strconv.ParseFloat(period, 64)
-	if err != nil || err2 != nil || q <= 0 || p <= 0 {
-		return math.Inf(1)
-	}
-	return q / p
-}
-
-// cgroup is the process's group of the unified hierarchy, without the leading slash.
-func (m machine) cgroup() string {
-	for _, line := range strings.Split(m.text("proc/self/cgroup"), "\n") {
-		if group, ok := strings.CutPrefix(line, "0::/"); ok {
-			return group
-		}
-	}
-	return ""
 }
 
 func (m machine) online() int {
@@ -252,6 +195,12 @@ func (m machine) field(file, key string) (int64, bool) {
 		}
 	}
 	return 0, false
+}
+
+// bytes reads "KEY: N kB" of a file, in bytes.
+func (m machine) bytes(file, key string) (uint64, bool) {
+	kb, ok := m.field(file, key)
+	return uint64(kb) << 10, ok && kb >= 0
 }
 
 func (m machine) text(file string) string {

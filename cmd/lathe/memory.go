@@ -1,59 +1,19 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 
 	"lathe/bench/step"
 	"lathe/engine"
 	"lathe/engine/llama"
 )
 
-// procValue reads "KEY: N kB" of a file of /proc, in bytes. Other systems have no such file.
-func procValue(path, key string) (uint64, bool) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return 0, false
-	}
-	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
-		rest, ok := strings.CutPrefix(lines.Text(), key+":")
-		if !ok {
-			continue
-		}
-		fields := strings.Fields(rest)
-		if len(fields) == 0 {
-			return 0, false
-		}
-		n, err := strconv.ParseUint(fields[0], 10, 64)
-		return n << 10, err == nil
-	}
-	return 0, false
-}
-
-// memoryLimit is what this process may use: the machine's memory, or its control group's if less.
-func memoryLimit() (uint64, bool) {
-	limit, ok := procValue("/proc/meminfo", "MemTotal")
-	for _, path := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		if n, err := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 64); err == nil && (!ok || n < limit) {
-			limit, ok = n, true
-		}
-	}
-	return limit, ok
-}
-
 // fitsMemory refuses bytes that are over fraction of the memory limit. Where the limit is unknown
 // nothing is refused here; the backend's own allocation then decides. Bytes are float64, because what
 // a user may ask for overflows an int64.
 func fitsMemory(need, fraction float64) error {
-	limit, ok := memoryLimit()
+	limit, ok := thisMachine().memoryLimit()
 	if !ok || need <= fraction*float64(limit) {
 		return nil
 	}
@@ -108,7 +68,7 @@ func (o *engineOptions) pointBytes(cfg llama.Config, p step.Point, kvElem int) f
 // peakMemory is the largest resident size of the process since resetPeakMemory, nil where the
 // system does not tell.
 func peakMemory() *uint64 {
-	if n, ok := procValue("/proc/self/status", "VmHWM"); ok {
+	if n, ok := thisMachine().bytes("proc/self/status", "VmHWM"); ok {
 		return &n
 	}
 	return nil

@@ -146,7 +146,7 @@ func measureRoofs(ctx context.Context, k roofKey) (measuredRoofs, error) {
 // every thread.
 func readSize(llc uint64, threads int) int64 {
 	n := max(float64(leastRead), readOverLLC*float64(llc))
-	if limit, ok := memoryLimit(); ok {
+	if limit, ok := thisMachine().memoryLimit(); ok {
 		n = min(n, roofMemShare*float64(limit))
 	}
 	granule := int64(threads) * (1 << 20)
