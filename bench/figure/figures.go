@@ -192,7 +192,7 @@ func Intervals(a Axes, band float64, rows ...Interval) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("draw %s: %w", a.Title, err)
 		}
-		line.LineStyle = draw.LineStyle{Color: grey, Width: 0.8}
+		line.LineStyle = draw.LineStyle{Color: grey(), Width: 0.8}
 		if i > 0 {
 			line.Dashes = []vg.Length{3, 2}
 		}

@@ -66,7 +66,7 @@ func Roofline(a Axes, roofs []Roof, series ...Series) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("draw %s: %s: %w", a.Title, r.Name, err)
 		}
-		line.LineStyle = draw.LineStyle{Color: grey, Width: 1.3, Dashes: dashes(i)}
+		line.LineStyle = draw.LineStyle{Color: grey(), Width: 1.3, Dashes: dashes(i)}
 		p.Add(line)
 		p.Legend.Add(r.Name, line)
 		top, least = math.Max(top, r.Flat), math.Min(least, from*r.Slope)

@@ -56,7 +56,8 @@ func dashes(i int) []vg.Length {
 	return list[i%len(list)]
 }
 
-var grey = color.RGBA{0x60, 0x60, 0x60, 0xFF} // of what is no data: bands, zero lines
+// grey is of what is no data: bands, zero lines.
+func grey() color.Color { return color.RGBA{0x60, 0x60, 0x60, 0xFF} }
 
 // blank is a plot with our fonts and words.
 func blank(a Axes) *plot.Plot {

@@ -62,12 +62,12 @@ type entry struct {
 }
 
 //go:embed devices.json
-var devices []byte
+var devices string
 
 // table reads devices.json, which is checked by a test.
 func table() ([]entry, error) {
 	var list []entry
-	if err := json.Unmarshal(devices, &list); err != nil {
+	if err := json.Unmarshal([]byte(devices), &list); err != nil {
 		return nil, fmt.Errorf("read the table of devices: %w", err)
 	}
 	return list, nil

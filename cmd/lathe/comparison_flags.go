@@ -36,10 +36,8 @@ type comparisonOptions struct {
 	seeded bool // --seed was given: prompts and coins follow from it
 }
 
-var (
-	budgets = []string{"short", "default", "long"}
-	phases  = []string{string(bench.Decode), string(bench.Prefill)}
-)
+func budgets() []string { return []string{"short", "default", "long"} }
+func phases() []string  { return []string{string(bench.Decode), string(bench.Prefill)} }
 
 // comparisonFormats are the forms of a comparison's report.
 func comparisonFormats() []string { return []string{"text", "json", "markdown", "csv", "benchstat"} }
@@ -51,7 +49,7 @@ func addComparisonFlags(cmd *cobra.Command, o *comparisonOptions, defaultBackend
 	wholesVar(fs, &o.ContextLen, "context-len", []int{128}, 1, "prompt tokens in front of a slot's first step (also --input-len)")
 	fs.Var(&wholeNumbers{to: &o.ContextLen, min: 1}, "input-len", "the same as --context-len")
 	phasesVar(fs, &o.Phase)
-	choiceVar(fs, &o.Budget, "budget", "default", budgets, "how much is measured, where no number below says otherwise")
+	choiceVar(fs, &o.Budget, "budget", "default", budgets(), "how much is measured, where no number below says otherwise")
 	wholesVar(fs, &o.Epochs, "epochs", nil, 2, "judge after so many epochs, the last one ends the run (default 6 9 12)")
 	wholeVar(fs, &o.Blocks, "blocks", 0, 0, "blocks A B B A of an epoch (default 4)")
 	wholeVar(fs, &o.Steps, "steps", 0, 0, "recorded decode steps of a slot (default 32)")
@@ -76,10 +74,10 @@ func phasesVar(fs *pflag.FlagSet, to *[]string) {
 func (v *phaseList) Set(s string) error {
 	list := []string{s}
 	if s == "both" {
-		list = phases
+		list = phases()
 	}
 	for _, one := range list {
-		if !slices.Contains(phases, one) {
+		if !slices.Contains(phases(), one) {
 			return fmt.Errorf("must be decode, prefill or both")
 		}
 		if err := v.words.Set(one); err != nil {

@@ -43,26 +43,26 @@ type engineOptions struct {
 // a million threads.
 const maxThreads = 1024
 
-var (
-	loadFormats  = []string{"auto", "safetensors", "dummy"}
-	cpuISAs      = []string{"avx512bf16", "avx512", "avx2", "portable"}
-	kvTypes      = []string{"bf16", "f32"}
-	deviceName   = regexp.MustCompile(`^(\d+|GPU-[0-9a-fA-F-]+|MIG-[0-9a-zA-Z/-]+)$`)
-	backendWords = []string{"cpu", "cuda", "reference"}
-)
+var deviceName = regexp.MustCompile(`^(\d+|GPU-[0-9a-fA-F-]+|MIG-[0-9a-zA-Z/-]+)$`)
+
+// The words of the flags that choose one of a few.
+func loadFormats() []string  { return []string{"auto", "safetensors", "dummy"} }
+func cpuISAs() []string      { return []string{"avx512bf16", "avx512", "avx2", "portable"} }
+func kvTypes() []string      { return []string{"bf16", "f32"} }
+func backendWords() []string { return []string{"cpu", "cuda", "reference"} }
 
 // addEngineFlags declares the flags of engineOptions. defaultBackend comes from the environment.
 func addEngineFlags(cmd *cobra.Command, o *engineOptions, defaultBackend string) {
 	fs := cmd.Flags()
 	fs.StringVar(&o.Model, "model", "", "Hugging Face directory or preset:NAME (also --model-path)")
-	choiceVar(fs, &o.LoadFormat, "load-format", "auto", loadFormats, "where weights come from; dummy: config.json only, seeded")
+	choiceVar(fs, &o.LoadFormat, "load-format", "auto", loadFormats(), "where weights come from; dummy: config.json only, seeded")
 	fs.BoolVar(&o.IgnoreIndex, "ignore-index", false, "read every *.safetensors file of the directory, whatever its index says")
 	fs.StringVar(&o.Tokenizer, "tokenizer", "", "directory or tokenizer.json (default: beside the model)")
 	fs.StringVar(&o.Backend, "backend", defaultBackend, "cpu, cuda, reference, or the path of a plug-in")
 	wordsVar(fs, &o.Kernels, repeatFlag, "kernel", "OP=FILE: replace one operator (repeatable)")
 	fs.StringVar(&o.Device, "device", "", "INDEX, GPU-uuid or MIG-uuid")
-	choiceVar(fs, &o.CPUISA, "cpu-isa", "", cpuISAs, "force a path of the CPU backend; default: the best that runs")
-	kv := choiceVar(fs, &o.KVCacheDtype, "kv-cache-dtype", "bf16", kvTypes, "type of the KV pages")
+	choiceVar(fs, &o.CPUISA, "cpu-isa", "", cpuISAs(), "force a path of the CPU backend; default: the best that runs")
+	kv := choiceVar(fs, &o.KVCacheDtype, "kv-cache-dtype", "bf16", kvTypes(), "type of the KV pages")
 	kv.accepts = map[string]string{"auto": "bf16", "bfloat16": "bf16", "float32": "f32"}
 	fs.BoolVar(&o.Deterministic, "deterministic", false, "same bits whatever the batch (always so on the CPU)")
 	fs.BoolVar(&o.Profile, "profile", false, "a second pass under a profiler, its numbers kept apart")
@@ -85,10 +85,10 @@ func completeEngineFlags(cmd *cobra.Command) {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveDefault))
 	}
 	fixed("model", presetNames()...)
-	fixed("backend", backendWords...)
-	fixed("load-format", loadFormats...)
-	fixed("cpu-isa", cpuISAs...)
-	fixed("kv-cache-dtype", kvTypes...)
+	fixed("backend", backendWords()...)
+	fixed("load-format", loadFormats()...)
+	fixed("cpu-isa", cpuISAs()...)
+	fixed("kv-cache-dtype", kvTypes()...)
 }
 
 // Validate checks what can be checked without opening a file.
@@ -141,7 +141,7 @@ func (o *engineOptions) validateDevice() error {
 	case o.Device == o.Backend:
 		o.Device = ""
 		return nil
-	case slices.Contains(backendWords, o.Device):
+	case slices.Contains(backendWords(), o.Device):
 		return usageError("--backend "+o.Device+" picks it", "--device: %s: names a kind of device, and the backend is %s", o.Device, o.Backend)
 	}
 	return usageError("", "--device: %s: must be an index, a GPU-uuid or a MIG-uuid", o.Device)

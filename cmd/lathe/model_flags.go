@@ -29,7 +29,7 @@ func newModelInfoCommand(app *application) *cobra.Command {
 	fs := cmd.Flags()
 	wholeVar(fs, &o.BatchSize, "batch-size", 1, 1, "sequences of the step")
 	wholeVar(fs, &o.ContextLen, "context-len", 1024, 1, "tokens a sequence, the new one included")
-	kv := choiceVar(fs, &o.KVCacheDtype, "kv-cache-dtype", "bf16", kvTypes, "type of the KV pages")
+	kv := choiceVar(fs, &o.KVCacheDtype, "kv-cache-dtype", "bf16", kvTypes(), "type of the KV pages")
 	kv.accepts = map[string]string{"auto": "bf16", "bfloat16": "bf16", "float32": "f32"}
 	choiceVar(fs, &o.Format, "format", "text", []string{"text", "json"}, "form of the result")
 	return cmd

@@ -11,7 +11,7 @@ import (
 const cudaPlugin = "liblathe_cuda.so"
 
 // isBackendWord says whether a --backend is one of the words, and not a path.
-func isBackendWord(name string) bool { return slices.Contains(backendWords, name) }
+func isBackendWord(name string) bool { return slices.Contains(backendWords(), name) }
 
 // pluginPath is the file behind a --backend that is not built in: cuda lies beside the executable,
 // anything else is a path.
