@@ -79,6 +79,9 @@ func normaliseArgs(args []string, g *grammar) (parsedArgs, error) {
 	var last flagUse
 	i := 0
 	for i < len(args) && !startsFlag(args[i]) {
+		if len(args[i]) > 1 && args[i][0] == '-' { // a number: pflag would take it for letters
+			return p, usageError("a positional that starts with a dash stands after --", "unexpected argument: %q: there are no one-letter flags", args[i])
+		}
 		p.positionals = append(p.positionals, args[i])
 		i++
 	}

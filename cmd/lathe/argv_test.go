@@ -101,6 +101,8 @@ func TestArgvRefuses(t *testing.T) {
 		{"missing value before a flag", "--run-name --resume", "--run-name: needs a value", "a value that starts with a dash is written --run-name=--resume"},
 		{"missing list", "--batch-size -- 3", "--batch-size: needs a value", ""},
 		{"one-letter flag", "-b 3", "unknown flag: -b: lathe bench one-batch has no such flag", ""},
+		{"a number where no flag stands", "-5", `unexpected argument: "-5": there are no one-letter flags`, "a positional that starts with a dash stands after --"},
+		{"a number behind a positional", "x -1e5 --resume", `unexpected argument: "-1e5": there are no one-letter flags`, ""},
 		{"stray positional", "--resume 3", `unexpected argument: "3"`, "--resume takes no value; positionals stand before the flags or after --"},
 		{"second value", "--run-name a b", `unexpected argument: "b"`, "--run-name takes one value; positionals stand before the flags or after --"},
 		{"negated value flag", "--no-output-len 3", "--no-output-len: --output-len takes a value and cannot be negated", ""},

@@ -46,6 +46,12 @@ func newRootCommand(app *application) *cobra.Command {
 	root.SetHelpCommand(newHelpCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
+	if completion := subcommand(root, "completion"); completion != nil {
+		completion.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		for _, c := range append(completion.Commands(), completion) {
+			c.Args = noArguments // in our words
+		}
+	}
 	prepareAll(root)
 	return root
 }

@@ -42,6 +42,9 @@ func (app *application) execute(ctx context.Context, args []string) (err error) 
 	}()
 	root := newRootCommand(app)
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		if len(args) == 1 {
+			return usageError("shells call it: lathe completion --help", "%s: needs the words of a command line", args[0])
+		}
 		root.SetArgs(args)
 		return root.ExecuteContext(ctx)
 	}
