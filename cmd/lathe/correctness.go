@@ -77,7 +77,7 @@ func (app *application) correctnessTest(ctx context.Context, o oneBatchOptions, 
 	if length < 1 {
 		return usageError("", "--correctness-test: output of %d tokens: the model has %d positions", outputs, l.source.config.MaxPosition)
 	}
-	run, err := app.header("bench one-batch", o, o.plan(l.source, "").Workload(), l)
+	run, err := app.header("bench one-batch", o, o.plan(l.source, nil).Workload(), l)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func runGenerate(ctx context.Context, app *application, o generateOptions) error
 		fmt.Fprintf(app.term.out, "model: %s (%s), backend %s, at most %d tokens a prompt; nothing is run\n", source.name, source.identity, o.Engine.Backend, o.MaxTokens)
 		return nil
 	}
-	tok, prompts, err := o.read(source)
+	tok, prompts, err := o.read(ctx, source)
 	if err != nil {
 		return err
 	}
@@ -91,16 +91,20 @@ func (o *generateOptions) fits(m modelSource, longest int) error {
 }
 
 // read gives the prompts as ids, and the tokenizer where there is one: text needs it, ids do not.
-func (o *generateOptions) read(m modelSource) (*tokenizer.Tokenizer, [][]int32, error) {
+func (o *generateOptions) read(ctx context.Context, m modelSource) (*tokenizer.Tokenizer, [][]int32, error) {
 	tok, err := openTokenizer(o.Engine, m)
 	if err != nil && (o.PromptIDs == "" || !noTokenizer(err)) {
 		return nil, nil, err
 	}
 	if o.PromptIDs != "" {
-		prompts, failed := readPromptIDs(o.PromptIDs)
+		prompts, failed := readPromptIDs(ctx, o.PromptIDs)
 		return tok, prompts, failed
 	}
 	text := o.Prompt
+	if at := invalidUTF8(text); at >= 0 {
+		tok.Close()
+		return nil, nil, usageError("", "generate: prompt: byte %d: not UTF-8", at)
+	}
 	if o.Chat {
 		if text, err = chatText(m, o.Prompt); err != nil {
 			tok.Close()
@@ -138,8 +142,8 @@ func chatText(m modelSource, prompt string) (string, error) {
 }
 
 // readPromptIDs reads a JSON list of lists of ids, or one list.
-func readPromptIDs(path string) ([][]int32, error) {
-	data, err := readBounded(path)
+func readPromptIDs(ctx context.Context, path string) ([][]int32, error) {
+	data, err := readBounded(ctx, path)
 	if err != nil {
 		return nil, usageError("", "--prompt-ids: %w", err)
 	}

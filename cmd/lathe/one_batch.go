@@ -16,18 +16,18 @@ func runOneBatch(ctx context.Context, app *application, o oneBatchOptions) error
 	if err != nil {
 		return err
 	}
-	dataset, err := fileIdentity(o.PromptFilename)
+	file, err := readPromptFile(ctx, o.PromptFilename)
 	if err != nil {
 		return err
 	}
-	plan := o.plan(source, dataset)
+	plan := o.plan(source, file)
 	if err := plan.Validate(); err != nil {
 		return usageError("", "%w", err)
 	}
 	if app.dryRun {
 		return app.printPlan(o.Engine, source, plan.Points(), plan.PrefillReps, plan.Iterations)
 	}
-	prompts, err := o.prompts(source)
+	prompts, err := o.prompts(source, file)
 	if err != nil {
 		return err
 	}
@@ -47,8 +47,8 @@ func runOneBatch(ctx context.Context, app *application, o oneBatchOptions) error
 	return app.sweep(ctx, o, l, plan, prompts, rows)
 }
 
-// plan is what the flags ask the loop for; dataset identifies the prompts of a file.
-func (o *oneBatchOptions) plan(m modelSource, dataset string) step.Plan {
+// plan is what the flags ask the loop for, with the prompts of a file or, nil, random ones.
+func (o *oneBatchOptions) plan(m modelSource, file *promptFile) step.Plan {
 	p := step.DefaultPlan()
 	p.BatchSizes, p.InputLens, p.OutputLens = o.BatchSize, o.InputLen, o.OutputLen
 	p.PrefillReps, p.Seed = o.PrefillReps, uint64(o.Engine.Seed)
@@ -59,8 +59,8 @@ func (o *oneBatchOptions) plan(m modelSource, dataset string) step.Plan {
 	}
 	p.NoSync = o.NoSync
 	p.Model, p.Vocab, p.MaxPositions = m.identity, m.config.Vocab, m.config.MaxPosition
-	if o.PromptFilename != "" {
-		p.Dataset = "file " + dataset
+	if file != nil {
+		p.Dataset = "file " + file.identity
 	}
 	if o.ShuffleCells >= 0 {
 		seed := uint64(o.ShuffleCells)
@@ -69,9 +69,9 @@ func (o *oneBatchOptions) plan(m modelSource, dataset string) step.Plan {
 	return p
 }
 
-// prompts reads --prompt-filename; nil without it: random ids.
-func (o *oneBatchOptions) prompts(m modelSource) (func(step.Point) ([][]int32, error), error) {
-	if o.PromptFilename == "" {
+// prompts encodes those of a file, and fits them to a point; nil without one: random ids.
+func (o *oneBatchOptions) prompts(m modelSource, file *promptFile) (func(step.Point) ([][]int32, error), error) {
+	if file == nil {
 		return nil, nil
 	}
 	tok, err := openTokenizer(o.Engine, m)
@@ -79,7 +79,7 @@ func (o *oneBatchOptions) prompts(m modelSource) (func(step.Point) ([][]int32, e
 		return nil, err
 	}
 	defer tok.Close()
-	read, err := readPromptFile(o.PromptFilename, tok)
+	read, err := file.encode(tok)
 	if err != nil {
 		return nil, err
 	}

@@ -8,11 +8,11 @@ import (
 )
 
 // runReport prints a raw file in one of the formats.
-func runReport(_ context.Context, app *application, o reportOptions) error {
+func runReport(ctx context.Context, app *application, o reportOptions) error {
 	if len(o.Semantics) > 0 {
-		return app.reportCapture(o)
+		return app.reportCapture(ctx, o)
 	}
-	f, err := bench.ReadFile(o.File)
+	f, err := whileNotInterrupted(ctx, func() (*bench.File, error) { return bench.ReadFile(o.File) })
 	if err != nil {
 		return usageError("", "report: %w", err)
 	}

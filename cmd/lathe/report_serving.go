@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 
 	"lathe/bench"
@@ -12,7 +13,7 @@ import (
 
 // reportCapture prints the readings of a capture of requests: side by side, or as the JSON of the
 // command-line contract.
-func (app *application) reportCapture(o reportOptions) error {
+func (app *application) reportCapture(ctx context.Context, o reportOptions) error {
 	var all []serving.Semantics
 	for _, name := range o.Semantics {
 		s, err := serving.ParseSemantics(name)
@@ -30,25 +31,32 @@ func (app *application) reportCapture(o reportOptions) error {
 	if err != nil {
 		return err
 	}
-	r, err := bench.Open(o.File)
+	type reading struct {
+		capture *serving.Capture
+		results []*serving.Result
+	}
+	read, err := whileNotInterrupted(ctx, func() (reading, error) {
+		r, err := bench.Open(o.File)
+		if err != nil {
+			return reading{}, err
+		}
+		defer r.Close()
+		capture, results, err := serving.Read(r, all, options)
+		return reading{capture, results}, err
+	})
 	if err != nil {
 		return usageError("", "report: %w", err)
 	}
-	defer r.Close()
-	capture, results, err := serving.Read(r, all, options)
-	if err != nil {
-		return usageError("", "report: %w", err)
-	}
-	if c := capture.Run.Command; strings.HasPrefix(c, "bench one-batch") || strings.HasPrefix(c, "bench latency") {
+	if c := read.capture.Run.Command; strings.HasPrefix(c, "bench one-batch") || strings.HasPrefix(c, "bench latency") {
 		return usageError("lathe report FILE reads steps", "report: --semantics reads requests, and %s is of %s", o.File, c)
 	}
-	for _, w := range capture.Warnings {
+	for _, w := range read.capture.Warnings {
 		app.term.warn("%s: %s", o.File, w)
 	}
 	if o.Format == "json" {
-		return report.ServingJSON(app.term.out, results)
+		return report.ServingJSON(app.term.out, read.results)
 	}
-	return report.ServingTable(app.term.out, results)
+	return report.ServingTable(app.term.out, read.results)
 }
 
 // counter counts the tokens of a text by a stand-in or a tokenizer file; nil for "none".
