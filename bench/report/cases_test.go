@@ -195,22 +195,6 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// What a raw file holds cannot steer a terminal or break out of a table.
-func TestHostileText(t *testing.T) {
-	reason := "a\x1b[31m|b\n| **c** <script>\u009b31m"
-	f := &bench.File{Points: []bench.Point{{Status: bench.StatusFailed, Reason: &reason}}, Warnings: []string{reason}}
-	f.Run.Command = "x\x1b]0;title\x07"
-	for _, format := range []string{"text", "markdown"} {
-		text := string(render(t, f, format))
-		if strings.ContainsAny(text, "\x1b\x07\u009b") {
-			t.Errorf("%s: control characters in %q", format, text)
-		}
-		if format == "markdown" && (strings.Contains(text, "<script>") || strings.Contains(text, "31m|b")) {
-			t.Errorf("markup in %q", text)
-		}
-	}
-}
-
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, fmt.Errorf("disk: %w", io.ErrShortWrite) }

@@ -107,7 +107,7 @@ func variantFact(raw json.RawMessage) string {
 }
 
 func (c comparison) json(w io.Writer) error {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(jsonText{w})
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	r := c.result

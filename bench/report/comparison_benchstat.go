@@ -21,7 +21,7 @@ func (c comparison) benchstat(w io.Writer) error {
 	for _, line := range []struct{ key, value string }{{"goos", run.Host.OS}, {"goarch", run.Host.Arch}, {"pkg", "lathe"}, {"cpu", run.Host.CPU},
 		{"model", modelName(run)}, {"raw-sha256", c.file.SHA256}} {
 		if line.value != "" {
-			fmt.Fprintf(&b, "%s: %s\n", line.key, oneLine(printable(line.value)))
+			fmt.Fprintf(&b, "%s: %s\n", line.key, plain(line.value))
 		}
 	}
 	for _, p := range c.result.Points {

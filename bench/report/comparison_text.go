@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"strconv"
@@ -13,18 +12,18 @@ func (c comparison) text(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", join(" ", c.title))
 	if c.state != "" {
-		wrap(&b, "INCOMPLETE: ", printable(c.state))
+		wrap(&b, "INCOMPLETE: ", c.state)
 	}
 	b.WriteString("\n")
 	for _, fact := range c.facts {
 		wrap(&b, fmt.Sprintf("  %-9s ", fact.name), fact.value)
 	}
 	for _, warning := range c.warnings {
-		wrap(&b, "  warning:  ", oneLine(printable(warning)))
+		wrap(&b, "  warning:  ", plain(warning))
 	}
 	fmt.Fprintf(&b, "\nverdict: %s\n", c.headline())
 	for _, reason := range c.result.Reasons {
-		wrap(&b, "  - ", oneLine(printable(reason)))
+		wrap(&b, "  - ", plain(reason))
 	}
 	b.WriteString("\n")
 	if len(c.result.Points) == 0 {
@@ -81,10 +80,10 @@ func (c comparison) markdown(w io.Writer) error {
 
 // csv writes a row for the whole and a row a point; times are nanoseconds, changes percent, unrounded.
 func (c comparison) csv(w io.Writer) error {
-	out := csv.NewWriter(w)
+	out := newCSV(w)
 	out.Write([]string{"scope", "phase", "batch", "context_len", "verdict", "change_percent", "lo_percent", "hi_percent", "threshold_percent",
 		"threshold_from", "detectable_percent", "a_median_ns", "b_median_ns", "floor_ns", "epochs", "blocks", "steps", "clock",
-		"spread_percent", "aa_floor_percent", "p_value", "reasons", "complete", "raw_sha256"}) // an error shows at Error
+		"spread_percent", "aa_floor_percent", "p_value", "reasons", "complete", "raw_sha256"})
 	r, sum, complete := c.result, "", strconv.FormatBool(c.result.Complete)
 	if c.file != nil {
 		sum = c.file.SHA256

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"strconv"
@@ -12,14 +11,14 @@ import (
 )
 
 // CSV writes a row a point, times in nanoseconds, unrounded; undefined is an
-// empty field. The first three columns say how far the row can be trusted. Of a
-// roofline it is a row a point, phase and set of roofs.
+// empty field and a text is one line. The first three columns say how far the
+// row can be trusted. Of a roofline it is a row a point, phase and set of roofs.
 func CSV(w io.Writer, f *bench.File) error {
 	v := look(f)
 	if v.roofline != nil && f.Run.Workload.Kind == "roofline" {
 		return roofCSV(w, v)
 	}
-	c := csv.NewWriter(w)
+	c := newCSV(w)
 	head := []string{"complete", "status", "reason", "model", "backend", "point", "batch", "input_len", "output_len"}
 	for _, name := range []string{"prefill", "decode_step", "decode_step_device", "iteration"} {
 		head = append(head, summaryHead(name)...)
@@ -28,7 +27,7 @@ func CSV(w io.Writer, f *bench.File) error {
 		"output_tokens_per_second", "output_tokens_per_second_per_sequence", "total_tokens_per_second",
 		"graph", "cached_tokens", "weight_bytes", "kv_bytes", "workspace_bytes", "peak_bytes", "warnings",
 		"workload_sha256", "raw_sha256")
-	c.Write(head) // an error shows at Error
+	c.Write(head)
 	for _, p := range v.points {
 		c.Write(row(v, p))
 	}

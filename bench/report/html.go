@@ -82,7 +82,7 @@ func (p page) write(w io.Writer) error {
 // runPage is the page of one-batch, latency and roofline.
 func runPage(f *bench.File) (page, error) {
 	v := look(f)
-	p := page{Title: join(" ", v.title), State: printable(v.state), Warnings: cleaned(v.warnings), Facts: pageFacts(v.facts)}
+	p := page{Title: join(" ", v.title), State: v.state, Warnings: cleaned(v.warnings), Facts: pageFacts(v.facts)}
 	if len(v.points) == 0 {
 		p.Sections = []section{{Title: "Points", Notes: []string{"No point was measured."}}}
 		return p, nil
@@ -144,7 +144,7 @@ func pageFacts(facts []fact) []pageFact {
 func cleaned(texts []string) []string {
 	var out []string
 	for _, t := range texts {
-		out = append(out, oneLine(printable(t)))
+		out = append(out, plain(t))
 	}
 	return out
 }

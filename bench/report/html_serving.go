@@ -21,9 +21,9 @@ func ServingHTML(w io.Writer, c *serving.Capture, sum string, results []*serving
 		p.State = "the capture has no end record, the run was cut"
 	}
 	for _, f := range []fact{{"model", modelFact(r)}, {"client's host", hostFact(r.Host)}, {"build", join(" ", r.Build.Version, r.Build.Revision, r.Build.Go)},
-		{"started", oneLine(printable(r.StartedAt))}, {"workload", sha(r.WorkloadSHA256)}, {"capture", sha(sum)}} {
+		{"started", r.StartedAt}, {"workload", sha(r.WorkloadSHA256)}, {"capture", sha(sum)}} {
 		if f.value != "" {
-			p.Facts = append(p.Facts, pageFact{f.name, f.value})
+			p.Facts = append(p.Facts, pageFact{f.name, plain(f.value)})
 		}
 	}
 	cells := servingCells(all)

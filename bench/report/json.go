@@ -75,7 +75,7 @@ func JSON(w io.Writer, f *bench.File) error {
 	for _, p := range v.points {
 		d.Points = append(d.Points, pointOf(p))
 	}
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(jsonText{w})
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	if err := e.Encode(d); err != nil {

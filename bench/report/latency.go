@@ -93,7 +93,7 @@ func Latency(f *bench.File) (LatencyResult, error) {
 
 // Write writes the result as vLLM does, indented by four.
 func (r LatencyResult) Write(w io.Writer) error {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(jsonText{w})
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "    ")
 	if err := e.Encode(r); err != nil {

@@ -47,7 +47,11 @@ func (t *table) markdown(b *strings.Builder) {
 
 // markdownRows writes the titles and the rows.
 func (t *table) markdownRows(b *strings.Builder) {
-	fmt.Fprintf(b, "| %s | |\n|%s---|\n", strings.Join(t.titles, " | "), strings.Repeat("---:|", len(t.titles)))
+	titles := make([]string, len(t.titles))
+	for i, title := range t.titles {
+		titles[i] = escape(title)
+	}
+	fmt.Fprintf(b, "| %s | |\n|%s---|\n", strings.Join(titles, " | "), strings.Repeat("---:|", len(t.titles)))
 	for i, row := range t.rows {
 		cells := make([]string, len(t.titles))
 		for c := range row {
@@ -60,7 +64,7 @@ func (t *table) markdownRows(b *strings.Builder) {
 
 // escape keeps text from becoming markup or leaving its cell.
 func escape(s string) string {
-	s = oneLine(printable(s))
+	s = plain(s)
 	var b strings.Builder
 	for _, r := range s {
 		if strings.ContainsRune("\\`*_[]<>|#", r) {

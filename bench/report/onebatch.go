@@ -110,7 +110,7 @@ func interval(s bench.Summary) *[2]float64 {
 
 // WriteOneBatchRows writes rows as JSON lines.
 func WriteOneBatchRows(w io.Writer, rows []OneBatchRow) error {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(jsonText{w})
 	e.SetEscapeHTML(false)
 	for i := range rows {
 		if err := e.Encode(&rows[i]); err != nil {

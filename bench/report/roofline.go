@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
@@ -73,7 +72,7 @@ func roofTable(s roofline.Sheet) table {
 			if i >= dims && r.Time.N == 0 {
 				reason := "no reason was recorded"
 				if r.Reason != nil {
-					reason = oneLine(printable(*r.Reason))
+					reason = plain(*r.Reason)
 				}
 				row = append(row, fmt.Sprintf("%s: %s", r.Status, reason))
 				break
@@ -96,7 +95,7 @@ func roofLegend(s roofline.Sheet) []string {
 	var lines []string
 	for _, r := range s.Roofs {
 		lines = append(lines, fmt.Sprintf("%s roofs: %s GB/s, %s GFLOP/s bf16, ridge %s FLOP/byte; %s. Source: %s.", r.Kind,
-			sig(r.Bandwidth/1e9, 4), sig(r.Compute/1e9, 4), sig(r.Ridge(), 3), oneLine(printable(r.Device)), oneLine(printable(r.Source))))
+			sig(r.Bandwidth/1e9, 4), sig(r.Compute/1e9, 4), sig(r.Ridge(), 3), r.Device, r.Source))
 	}
 	return append(lines,
 		"ms: median of a step and its 95 % interval; GB/s and GFLOP/s: what the step cannot avoid, over the median.",
@@ -161,7 +160,7 @@ func operatorTable(s roofline.Sheet) table {
 			if len(op.Against) > 0 && op.Against[0].Floor.OneRoofNS > 0 {
 				percent = sig(op.Against[0].PercentOneRoof, 3)
 			}
-			t.rows = append(t.rows, []string{strconv.Itoa(r.Batch), strconv.Itoa(r.ContextLen), oneLine(printable(name)), strconv.Itoa(op.Calls),
+			t.rows = append(t.rows, []string{strconv.Itoa(r.Batch), strconv.Itoa(r.ContextLen), plain(name), strconv.Itoa(op.Calls),
 				sigOr(op.Time.Median, 1e3, 4), size(op.Time), share, sigOr(op.ByteRate, 1e9, 3), percent})
 			t.marks = append(t.marks, "")
 		}
@@ -171,16 +170,16 @@ func operatorTable(s roofline.Sheet) table {
 
 // roofCSV writes a row a point, phase and set of roofs; times in nanoseconds, unrounded.
 func roofCSV(w io.Writer, v view) error {
-	c := csv.NewWriter(w)
+	c := newCSV(w)
 	c.Write(slices.Concat([]string{"complete", "status", "reason", "model", "backend", "point", "batch", "input_len", "phase", "context_len", "clock"},
 		summaryHead("time"), []string{"bytes", "flops", "byte_per_s", "flop_per_s", "roofs", "roof_byte_per_s", "roof_flop_per_s", "limit",
 			"one_roof_ns", "additive_ns", "percent_of_one_roof", "percent_of_additive", "verdict", "verdict_reason", "workload_sha256", "raw_sha256"}))
 	for _, r := range v.roofline.Rows {
 		reason := ""
 		if r.Reason != nil {
-			reason = oneLine(printable(*r.Reason))
+			reason = *r.Reason
 		}
-		start := append([]string{strconv.FormatBool(v.complete), string(r.Status), reason, printable(modelName(v.file.Run)), printable(v.file.Run.Backend.Name),
+		start := append([]string{strconv.FormatBool(v.complete), string(r.Status), reason, modelName(v.file.Run), v.file.Run.Backend.Name,
 			strconv.Itoa(r.Point), strconv.Itoa(r.Batch), strconv.Itoa(r.InputLen), string(r.Phase), strconv.Itoa(r.ContextLen), r.Clock}, summaryCells(r.Time)...)
 		if r.Work != nil {
 			start = append(start, strconv.FormatInt(r.Work.Bytes(), 10), strconv.FormatInt(r.Work.FLOPs(), 10))
@@ -214,7 +213,7 @@ func againstCells(s *roofline.Sheet, a roofline.Against) []string {
 		shortest(&a.Floor.AdditiveNS), shortest(&a.PercentOneRoof), shortest(&a.PercentAdditive), a.Verdict, a.Reason}
 }
 
-// rooflineOf reads the sheet of a file; a sheet that cannot be read is a warning.
+// rooflineOf reads the sheet of a file, the texts of its roofs made plain; a sheet that cannot be read is a warning.
 func rooflineOf(f *bench.File) (*roofline.Sheet, string) {
 	s, ok, err := roofline.Read(f)
 	switch {
@@ -222,6 +221,15 @@ func rooflineOf(f *bench.File) (*roofline.Sheet, string) {
 		return nil, "roofline: " + err.Error()
 	case !ok:
 		return nil, ""
+	}
+	for i := range s.Roofs {
+		r := &s.Roofs[i]
+		r.Kind, r.Device, r.Source = plain(r.Kind), plain(r.Device), plain(r.Source)
+	}
+	for _, row := range s.Rows {
+		for i := range row.Against {
+			row.Against[i].Kind = plain(row.Against[i].Kind)
+		}
 	}
 	return &s, ""
 }

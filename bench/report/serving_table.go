@@ -196,7 +196,7 @@ func servingNotes(results []*serving.Result) []fact {
 	var lines []fact
 	for _, r := range results {
 		for _, warning := range r.Warnings {
-			lines = append(lines, fact{"warning", r.Semantics.String() + ": " + oneLine(printable(warning))})
+			lines = append(lines, fact{"warning", r.Semantics.String() + ": " + plain(warning)})
 		}
 	}
 	for _, r := range results {
@@ -210,7 +210,7 @@ func servingNotes(results []*serving.Result) []fact {
 				lines = append(lines, fact{"note", fmt.Sprintf("… and %d more requests on which the readings disagree", len(notes)-shown)})
 				break
 			}
-			lines = append(lines, fact{"note", oneLine(printable(note))})
+			lines = append(lines, fact{"note", plain(note)})
 		}
 	}
 	return lines

@@ -195,7 +195,7 @@ func (t *table) widths() []int {
 func verdict(p metric.Point) string {
 	reason := "no reason was recorded"
 	if p.Reason != nil {
-		reason = oneLine(printable(*p.Reason))
+		reason = plain(*p.Reason)
 	}
 	return fmt.Sprintf("%s: %s", p.Status, reason)
 }
@@ -213,7 +213,7 @@ func (t *table) mark(p metric.Point) string {
 func (t *table) number(notes []string) string {
 	var numbers []int
 	for _, n := range notes {
-		n = oneLine(printable(n))
+		n = plain(n)
 		i := slices.Index(t.notes, n)
 		if i < 0 {
 			i = len(t.notes)

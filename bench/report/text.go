@@ -18,14 +18,14 @@ func Text(w io.Writer, f *bench.File) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", join(" ", v.title))
 	if !v.complete {
-		wrap(&b, "INCOMPLETE: ", printable(v.state))
+		wrap(&b, "INCOMPLETE: ", v.state)
 	}
 	b.WriteString("\n")
 	for _, fact := range v.facts {
 		wrap(&b, fmt.Sprintf("  %-9s ", fact.name), fact.value)
 	}
 	for _, warning := range v.warnings {
-		wrap(&b, "  warning:  ", oneLine(printable(warning)))
+		wrap(&b, "  warning:  ", plain(warning))
 	}
 	b.WriteString("\n")
 	if len(v.points) == 0 {
@@ -80,13 +80,13 @@ func (t *table) text(b *strings.Builder) {
 	}
 }
 
-// wrap writes words behind a prefix, breaking before textWidth; the following
+// wrap writes words, of a file too, behind a prefix, breaking before textWidth; the following
 // lines are indented by the prefix's width.
 func wrap(b *strings.Builder, prefix, words string) {
 	indent := utf8.RuneCountInString(prefix)
 	b.WriteString(prefix)
 	at := indent
-	for i, word := range strings.Fields(words) {
+	for i, word := range strings.Fields(printable(words)) {
 		n := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:

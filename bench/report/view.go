@@ -79,16 +79,14 @@ func state(f *bench.File) string {
 	case f.End == nil:
 		return "the file has no end record, the run was cut; " + finished
 	case f.End.Reason == bench.EndFailed && f.End.Error != "":
-		return "the run failed (" + oneLine(f.End.Error) + "); " + finished
+		return "the run failed (" + plain(f.End.Error) + "); " + finished
 	case f.End.Reason != bench.EndCompleted:
-		return fmt.Sprintf("the run was %s; %s", oneLine(string(f.End.Reason)), finished)
+		return fmt.Sprintf("the run was %s; %s", plain(string(f.End.Reason)), finished)
 	case want > 0 && got < want:
 		return finished
 	}
 	return ""
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // facts is the header block: what ran where, and which file says so.
 func facts(f *bench.File) []fact {
@@ -103,13 +101,16 @@ func facts(f *bench.File) []fact {
 		gpus = append(gpus, fact{"gpu", gpuFact(g)})
 	}
 	all = slices.Insert(all, 2, gpus...)
+	for i := range all {
+		all[i].value = plain(all[i].value)
+	}
 	return slices.DeleteFunc(all, func(f fact) bool { return f.value == "" })
 }
 
 func modelFact(r bench.Run) string {
 	m := r.Model
 	if m == nil {
-		return oneLine(r.Workload.Model)
+		return r.Workload.Model
 	}
 	parts := []string{m.ID}
 	if m.Source != m.ID {
@@ -178,7 +179,7 @@ func startedFact(f *bench.File) string {
 	for _, r := range f.Resumes {
 		s += ", resumed " + r.StartedAt
 	}
-	return oneLine(s)
+	return s
 }
 
 func sha(sum string) string {
@@ -192,18 +193,9 @@ func sha(sum string) string {
 func join(sep string, parts ...string) string {
 	var kept []string
 	for _, p := range parts {
-		if p = oneLine(printable(p)); p != "" {
+		if p = plain(p); p != "" {
 			kept = append(kept, p)
 		}
 	}
 	return strings.Join(kept, sep)
-}
-
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, s)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // terminal owns the two streams. stdout carries results only; everything said about them (error:,
@@ -88,9 +89,22 @@ func (t *terminal) lineLocked(line string) {
 	fmt.Fprintln(t.err, line)
 }
 
-// oneLine keeps a message on the line that the contract gives it.
+// oneLine keeps a message on the line that the contract gives it, and what steers a terminal visible
+// instead: a message may quote an argument or a file.
 func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(strings.TrimSpace(s), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	s = strings.Join(strings.FieldsFunc(strings.TrimSpace(s), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case unicode.IsControl(r) && r != '\t':
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069: // the direction of writing
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // Progress modes of --progress.

@@ -134,3 +134,15 @@ func TestPanicIsOneErrorLine(t *testing.T) {
 		t.Errorf("%q", errs.String())
 	}
 }
+
+// TestMessagesCannotSteerTheTerminal: a message quotes arguments and files.
+func TestMessagesCannotSteerTheTerminal(t *testing.T) {
+	var out strings.Builder
+	term := newTerminal(nil, &out)
+	term.fail(usageError("a\u202eb", "open %s: no\r\nsuch file\tthere", "x\x1b]0;title\x07\u009b31m\x7f"))
+	term.warn("%s", "é\x00")
+	want := "error: open x\\x1b]0;title\\x07\\x9b31m\\x7f: no; such file\tthere\nhint: a\\u202eb\nwarning: é\\x00\n"
+	if out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
