@@ -191,8 +191,21 @@ type Step struct {
 	DeviceNS        *int64  `json:"device_ns"`
 	SMClockMHz      *int    `json:"sm_clock_mhz"`
 	ThrottleReasons *uint64 `json:"throttle_reasons"`
-	Graph           string  `json:"graph"` // captured, eager, none
+	Graph           Graph   `json:"graph"`
 	Warmup          bool    `json:"warmup"`
+}
+
+// Graph is how a step ran: "captured" and replayed, "eager" where it could have
+// been, "none" where the backend has no graphs; "" where unknown, as without
+// synchronisation, which JSON has as null.
+type Graph string
+
+// MarshalJSON writes null for "".
+func (g Graph) MarshalJSON() ([]byte, error) {
+	if g == "" {
+		return []byte("null"), nil
+	}
+	return json.Marshal(string(g))
 }
 
 // Iteration is one whole generate call of bench latency or throughput.

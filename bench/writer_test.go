@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"math"
@@ -246,5 +247,26 @@ func TestStepLinesBeginWithTheirKind(t *testing.T) {
 	}
 	if n := strings.Count(w.buf.String(), "\n"); n != 2 {
 		t.Errorf("%d lines", n)
+	}
+}
+
+// An unknown graph mode is null, as every unknown is; "" and a missing key, which
+// older files have, are read as unknown too.
+func TestUnknownGraphIsNull(t *testing.T) {
+	for mode, want := range map[Graph]string{"": "null", "none": `"none"`, "captured": `"captured"`} {
+		data, err := json.Marshal(Step{Graph: mode})
+		if err != nil || !strings.Contains(string(data), `"graph":`+want+",") {
+			t.Errorf("%q: %s, %v", mode, data, err)
+		}
+		var back Step
+		if err := json.Unmarshal(data, &back); err != nil || back.Graph != mode {
+			t.Errorf("%q read back as %q, %v", mode, back.Graph, err)
+		}
+	}
+	for _, old := range []string{`{"graph":""}`, `{}`, `{"graph":null}`} {
+		var s Step
+		if err := json.Unmarshal([]byte(old), &s); err != nil || s.Graph != "" {
+			t.Errorf("%s: %q, %v", old, s.Graph, err)
+		}
 	}
 }

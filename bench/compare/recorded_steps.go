@@ -166,5 +166,5 @@ func graphOf(steps []bench.Step) string {
 			return "mixed"
 		}
 	}
-	return steps[0].Graph
+	return string(steps[0].Graph)
 }

@@ -77,7 +77,7 @@ func newSlot(steps []bench.Step) slot {
 	first := &steps[0]
 	s := slot{
 		epoch: first.Epoch, block: first.Block, pos: first.Slot,
-		b: *first.Variant == VariantB, steps: len(steps), graph: first.Graph,
+		b: *first.Variant == VariantB, steps: len(steps), graph: string(first.Graph),
 		first: first.TNS,
 	}
 	x, host, device := make([]float64, len(steps)), make([]float64, len(steps)), make([]float64, 0, len(steps))
@@ -98,7 +98,7 @@ func newSlot(steps []bench.Step) slot {
 		if st.ThrottleReasons != nil {
 			s.reasons |= *st.ThrottleReasons
 		}
-		if st.Graph != s.graph {
+		if string(st.Graph) != s.graph {
 			s.graph = "mixed"
 		}
 		s.last = max(s.last, st.TNS+st.HostNS)

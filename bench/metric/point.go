@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -164,17 +165,18 @@ func graphs(steps []bench.Step) []string {
 		if s.Warmup || s.Phase != bench.Decode {
 			continue
 		}
-		if counts[s.Graph] == 0 {
-			modes = append(modes, s.Graph)
+		mode := string(s.Graph)
+		if counts[mode] == 0 {
+			modes = append(modes, mode)
 		}
-		counts[s.Graph]++
+		counts[mode]++
 	}
 	if len(modes) == 1 {
 		return modes
 	}
 	slices.Sort(modes)
 	for i, m := range modes {
-		modes[i] = fmt.Sprintf("%s %d", m, counts[m])
+		modes[i] = fmt.Sprintf("%s %d", cmp.Or(m, "unknown"), counts[m])
 	}
 	return modes
 }

@@ -36,7 +36,7 @@ type point struct {
 	InputLen       int                `json:"input_len"`
 	OutputLen      *int               `json:"output_len"` // null where no line and no workload tells
 	Cached         *int               `json:"cached_tokens"`
-	Graph          string             `json:"graph"`
+	Graph          bench.Graph        `json:"graph"`
 	Prefill        bench.Summary      `json:"prefill"`
 	PrefillNS      []int64            `json:"prefill_ns"`
 	Decode         bench.Summary      `json:"decode_step"`
@@ -95,7 +95,7 @@ func listed[T any](list []T) []T {
 func pointOf(p metric.Point) point {
 	j := point{
 		Point: p.Point.Point, Status: p.Status, Reason: p.Reason, Finished: p.Finished,
-		Batch: p.Batch, InputLen: p.InputLen, Cached: p.Cached, Graph: p.Graph,
+		Batch: p.Batch, InputLen: p.InputLen, Cached: p.Cached, Graph: bench.Graph(p.Graph),
 		Prefill: p.Prefill, PrefillNS: listed(p.Repetitions), Decode: p.Decode, Slope: p.SlopeNS,
 		Total: p.TotalNS, Wall: p.WallNS, IterationNS: listed(p.IterationTimes),
 		InputRate: p.InputRate, OutputRate: p.OutputRate, RowRate: p.RowRate, TotalRate: p.TotalRate,

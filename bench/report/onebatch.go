@@ -42,7 +42,7 @@ type OneBatchRow struct {
 	TotalIteration   *int               `json:"total_iteration"` // whose steps total_latency sums
 	WallLatency      *float64           `json:"wall_latency"`    // of that iteration, gaps included
 	Cached           *int               `json:"cached_tokens"`
-	Graph            string             `json:"graph"`
+	Graph            bench.Graph        `json:"graph"`
 	Memory           *bench.PointMemory `json:"memory"`
 	Warnings         []string           `json:"warnings"`
 	Semantics        bench.Semantics    `json:"semantics"`
@@ -81,7 +81,7 @@ func oneBatchRow(p metric.Point) OneBatchRow {
 		DecodeMean: seconds(p.Decode.Mean), DecodeStd: seconds(p.Decode.Std),
 		DecodeTails:  percentilesOf(p.Decode.Percentiles, 1e9),
 		DecodeDevice: seconds(p.Device.Median), DeviceN: p.Device.N, DeviceInterval: interval(p.Device), DecodeSlope: seconds(p.SlopeNS), WallLatency: seconds(p.WallNS),
-		Cached: p.Cached, Graph: p.Graph, Memory: p.Memory, Warnings: listed(p.Notes),
+		Cached: p.Cached, Graph: bench.Graph(p.Graph), Memory: p.Memory, Warnings: listed(p.Notes),
 	}
 	if p.Prefill.N > 0 {
 		rule := fmt.Sprintf("median of %d repetitions", p.Prefill.N)

@@ -77,7 +77,7 @@ func (t *Timer) time(e Engine, phase bench.Phase, at *bench.Step) error {
 	s.TNS, s.HostNS = t0, t1-t0
 	s.DeviceNS, s.Graph = nil, ""
 	if t.sync {
-		s.Graph = e.Graph()
+		s.Graph = bench.Graph(e.Graph())
 		if ns := e.DeviceNS(); ns >= 0 {
 			t.device[n] = ns
 			s.DeviceNS = &t.device[n]
