@@ -37,7 +37,8 @@ func (f *File) Done(point int) bool {
 // ReadFile reads a raw file whole.
 //
 // Behind a resume line the run goes on. What stands before it of points that
-// were not Done is dropped: those points are measured again.
+// were not Done is dropped: those points are measured again. A step or an
+// iteration that stands in the file twice is taken once, with a warning.
 func ReadFile(path string) (*File, error) {
 	r, err := Open(path)
 	if err != nil {
@@ -48,7 +49,7 @@ func ReadFile(path string) (*File, error) {
 }
 
 func readFile(r *Reader) (*File, error) {
-	f := &File{}
+	f, twice := &File{}, repeats{last: -1}
 	for {
 		rec, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -57,13 +58,16 @@ func readFile(r *Reader) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.add(rec)
+		if !twice.found(f, rec) {
+			f.add(rec)
+		}
 	}
 	sum, err := r.SHA256()
 	if err != nil {
 		return nil, err
 	}
 	f.SHA256 = sum
+	f.warn(twice.warning())
 	f.warn(r.Warnings())
 	return f, nil
 }

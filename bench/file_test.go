@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -93,5 +94,42 @@ func TestWarningsOfAFileAreSaidOnce(t *testing.T) {
 	}
 	if got := strings.Join(f.Warnings, "|"); got != "the wall clock|x|torn|late|line 6, the last, is torn and was left out (6 bytes)" {
 		t.Errorf("warnings %q", f.Warnings)
+	}
+}
+
+// A record that stands twice, wherever, is one sample: a median of joined parts
+// is that of the parts.
+func TestRepeatedRecordsCountOnce(t *testing.T) {
+	step := func(iteration, index, t, ns int, more string) string {
+		return fmt.Sprintf(`{"kind":"step","point":0,"iteration":%d,"index":%d,"phase":"decode","batch":1,"context_len":4,"t_ns":%d,"host_ns":%d%s}`+"\n", iteration, index, t, ns, more)
+	}
+	call := func(i, t, ns int) string {
+		return fmt.Sprintf(`{"kind":"iteration","point":0,"iteration":%d,"t_ns":%d,"host_ns":%d}`+"\n", i, t, ns)
+	}
+	const point, end = `{"kind":"point","point":0,"status":"ok"}` + "\n", `{"kind":"end","reason":"completed"}` + "\n"
+	a, b, c := step(0, 1, 10, 5, ""), step(0, 2, 20, 6, `,"device_ns":4,"sm_clock_mhz":1,"throttle_reasons":2,"variant":"a"`), step(0, 3, 30, 7, "")
+	for _, v := range []struct {
+		name, text   string
+		steps, calls int
+		warning      string
+	}{
+		{"once", a + b + c + call(0, 1, 50) + point + end, 3, 1, ""},
+		{"one line twice", a + b + b + c + point + end, 3, 0, "a record stands twice in the file and was counted once"},
+		{"first line twice", step(0, 1, 0, 5, "") + step(0, 1, 0, 5, "") + point + end, 1, 0, "a record stands twice in the file and was counted once"},
+		{"thrice", a + a + a + end, 1, 0, "2 records stand more than once in the file and were counted once"},
+		{"behind the end", a + b + c + call(0, 1, 50) + point + end + a + b + c + call(0, 1, 50), 3, 1, "4 records stand more than once in the file and were counted once"},
+		{"another device time", b + step(0, 2, 20, 6, `,"device_ns":5,"sm_clock_mhz":1,"throttle_reasons":2,"variant":"a"`) + end, 2, 0, ""},
+		{"a device time or none", a + step(0, 1, 10, 5, `,"device_ns":5`) + end, 2, 0, ""},
+		{"another repetition", a + step(1, 1, 10, 5, "") + call(0, 1, 50) + call(1, 1, 50) + end, 2, 2, ""},
+		{"measured again", a + `{"kind":"resume"}` + "\n" + a + point + end, 1, 0, ""},
+		{"measured again, and then twice", a + `{"kind":"resume"}` + "\n" + a + a + point + end, 1, 0, "a record stands twice in the file and was counted once"},
+	} {
+		f, err := read(head + v.text)
+		if err != nil {
+			t.Fatalf("%s: %v", v.name, err)
+		}
+		if got := strings.Join(f.Warnings, "|"); len(f.Steps) != v.steps || len(f.Iterations) != v.calls || got != v.warning {
+			t.Errorf("%s: %d steps, %d iterations, %q", v.name, len(f.Steps), len(f.Iterations), got)
+		}
 	}
 }
