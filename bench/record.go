@@ -61,7 +61,7 @@ type EnvVar struct {
 // Workload is what was asked of the engine. Its canonical JSON's sha256 is its
 // identity: two runs compare only where it is equal.
 type Workload struct {
-	Kind       string `json:"kind"`  // "one-batch", "latency", ...
+	Kind       string `json:"kind"`  // "one-batch", "latency", KindCorrectness, ...
 	Model      string `json:"model"` // identity of the model: preset name or directory's config hash
 	BatchSizes []int  `json:"batch_sizes,omitempty"`
 	InputLens  []int  `json:"input_lens,omitempty"`

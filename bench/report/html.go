@@ -87,7 +87,7 @@ func runPage(f *bench.File) (page, error) {
 		p.Sections = []section{{Title: "Points", Notes: []string{"No point was measured."}}}
 		return p, nil
 	}
-	t := tabulate(v.points)
+	t := v.table()
 	p.Sections = append(p.Sections, section{Title: "Points", Table: t.page(), Notes: append(numbered(t.notes), t.legend()...)})
 	if v.roofline != nil {
 		s, err := roofSections(*v.roofline)

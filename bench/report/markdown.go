@@ -22,7 +22,7 @@ func Markdown(w io.Writer, f *bench.File) error {
 	if len(v.points) == 0 {
 		b.WriteString("No point was measured.\n\n")
 	} else {
-		t := tabulate(v.points)
+		t := v.table()
 		t.markdown(&b)
 	}
 	if v.roofline != nil && len(v.points) > 0 {

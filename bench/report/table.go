@@ -105,6 +105,7 @@ type table struct {
 	notes  []string // what the marks mean, each once
 	shown  map[string]bool
 	left   []string // columns that did not fit
+	about  []string // what the columns mean, where it is not about times
 }
 
 // figures says whether a point has numbers to show.
@@ -230,6 +231,9 @@ func (t *table) number(notes []string) string {
 
 // legend says what the columns mean.
 func (t *table) legend() []string {
+	if t.about != nil {
+		return t.about
+	}
 	l := []string{"Medians, each of as many samples as the column behind it says; ±: how far the 95 % interval of this " +
 		"run's median reaches (order statistics; fewer than six samples have none). It says nothing about the next run."}
 	if t.shown["total ms"] {

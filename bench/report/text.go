@@ -32,7 +32,7 @@ func Text(w io.Writer, f *bench.File) error {
 		b.WriteString("No point was measured.\n")
 		return flush(w, &b)
 	}
-	t := tabulate(v.points)
+	t := v.table()
 	t.narrow(textWidth, "total ms", "memory", "p99 ms")
 	t.text(&b)
 	b.WriteString("\n")

@@ -37,15 +37,36 @@ func look(f *bench.File) view {
 	}
 	v.facts = facts(f)
 	v.warnings = slices.Concat(f.Run.Warnings, f.Warnings)
-	for _, name := range f.FailedChecks() {
-		v.warnings = append(v.warnings, fmt.Sprintf("numeric check %s failed", name))
+	if f.Run.Workload.Kind == bench.KindCorrectness {
+		v.title += " (correctness test)"
 	}
+	v.warnings = append(v.warnings, failedChecks(f)...)
 	sheet, warning := rooflineOf(f)
 	v.roofline = sheet
 	if warning != "" {
 		v.warnings = append(v.warnings, warning)
 	}
 	return v
+}
+
+// failedChecks says each check that failed once, with how often it did.
+func failedChecks(f *bench.File) []string {
+	times := map[string]int{}
+	var names, out []string
+	for _, name := range f.FailedChecks() {
+		if times[name] == 0 {
+			names = append(names, name)
+		}
+		times[name]++
+	}
+	for _, name := range names {
+		text := fmt.Sprintf("numeric check %s failed", name)
+		if n := times[name]; n > 1 {
+			text += fmt.Sprintf(" (%d times)", n)
+		}
+		out = append(out, text)
+	}
+	return out
 }
 
 func modelName(r bench.Run) string {
@@ -58,7 +79,7 @@ func modelName(r bench.Run) string {
 // requested is how many points the run was asked for; 0 where the workload does
 // not tell.
 func requested(w bench.Workload) int {
-	if !slices.Contains([]string{"one-batch", "latency", "roofline"}, w.Kind) {
+	if !slices.Contains([]string{"one-batch", "latency", "roofline", bench.KindCorrectness}, w.Kind) {
 		return 0
 	}
 	return len(w.BatchSizes) * len(w.InputLens) * len(w.OutputLens)

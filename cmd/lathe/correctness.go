@@ -14,55 +14,38 @@ import (
 	"lathe/engine/native"
 )
 
-// tolerance bounds how far a numeric path may lie from the float32 reference, in units of the
-// standard deviation of a reference row: RMS of a row's differences (each row, and the median row),
-// and the gap of the two best logits up to which a token may differ. C and D are the bounds of
+// toleranceOf is the class of a path and KV type. C and D are the bounds of
 // engine/testdata/golden/README.md over 4, the smallest deviation of the logits that they were
 // measured on; A is rounder and wider, for models whose logits deviate less.
-type tolerance struct {
-	Class     string  `json:"class"`
-	EachRMS   float64 `json:"each_relative_rms"`
-	MedianRMS float64 `json:"median_relative_rms"`
-	Gap       float64 `json:"relative_gap"`
-}
-
-// toleranceOf is the class of a path and KV type.
-func toleranceOf(backend, path, kv string) tolerance {
+func toleranceOf(backend, path, kv string) bench.Tolerance {
 	switch {
 	case backend == "reference" || (path == "portable" && kv == "f32"):
-		return tolerance{"A", 2e-4, 5e-5, 5e-4}
+		return bench.Tolerance{Class: "A", EachRMS: 2e-4, MedianRMS: 5e-5, Gap: 5e-4}
 	case path == "portable" || path == "avx2" || path == "avx512":
-		return tolerance{"C", 0.075, 0.0075, 0.025}
+		return bench.Tolerance{Class: "C", EachRMS: 0.075, MedianRMS: 0.0075, Gap: 0.025}
 	}
-	return tolerance{"D", 0.15, 0.02, 0.05}
+	return bench.Tolerance{Class: "D", EachRMS: 0.15, MedianRMS: 0.02, Gap: 0.05}
 }
 
+// correctnessPrompts is the least number of random prompts a point is tested with.
 const correctnessPrompts = 3
 
-// correctness is the outcome of one prompt; its JSON is the detail of a Check record.
-type correctness struct {
-	Prompt       int       `json:"prompt"`
-	PromptLen    int       `json:"prompt_len"`
-	CutLen       int       `json:"cut_len"`
-	Steps        int       `json:"steps"`
-	Largest      float64   `json:"largest_logit_difference"`
-	EachRMS      float64   `json:"largest_relative_rms"`
-	MedianRMS    float64   `json:"median_relative_rms"`
-	TokensEqual  int       `json:"tokens_equal"`
-	FirstWrong   *int      `json:"first_wrong_step"` // a token that differs beyond the gap
-	NonFinite    *int      `json:"non_finite_step"`  // a logit that is no finite number
-	Tolerance    tolerance `json:"tolerance"`
-	ReferenceIDs []int32   `json:"reference_ids"`
-}
+// correctnessTest is one run of --correctness-test.
+type correctnessTest struct {
+	app    *application
+	o      oneBatchOptions
+	l, ref *loadedModel
+	file   [][]int32 // prompts of --prompt-filename; nil: random ones
+	rec    *recording
 
-func (c correctness) ok() bool {
-	return c.NonFinite == nil && c.EachRMS <= c.Tolerance.EachRMS && c.MedianRMS <= c.Tolerance.MedianRMS && c.FirstWrong == nil
+	prompts, wrong int
+	tally          step.Tally
 }
 
 // correctnessTest generates with the reference backend and feeds the same tokens to the backend under
-// test, which takes the prompt in chunks of --cut-len rows and every further token as a decode step.
-// A difference beyond the path's class ends the command as invalid.
-func (app *application) correctnessTest(ctx context.Context, o oneBatchOptions, l *loadedModel) error {
+// test, at every point that the flags ask for. A difference beyond the path's class ends the command
+// as invalid.
+func (app *application) correctnessTest(ctx context.Context, o oneBatchOptions, l *loadedModel, plan step.Plan, file [][]int32) error {
 	backend, err := openBackend("reference")
 	if err != nil {
 		return err
@@ -73,11 +56,9 @@ func (app *application) correctnessTest(ctx context.Context, o oneBatchOptions, 
 		return err
 	}
 	defer ref.Close()
-	length, outputs := min(o.InputLen[0], l.source.config.MaxPosition-o.OutputLen[0]), o.OutputLen[0]
-	if length < 1 {
-		return usageError("", "--correctness-test: output of %d tokens: the model has %d positions", outputs, l.source.config.MaxPosition)
-	}
-	run, err := app.header("bench one-batch", o, o.plan(l.source, nil).Workload(), l)
+	workload := plan.Workload()
+	workload.Kind = bench.KindCorrectness
+	run, err := app.header("bench one-batch", o, workload, l)
 	if err != nil {
 		return err
 	}
@@ -85,20 +66,10 @@ func (app *application) correctnessTest(ctx context.Context, o oneBatchOptions, 
 	if err != nil {
 		return err
 	}
-	failed := 0
-	for i, prompt := range step.RandomPrompts(uint64(o.Engine.Seed), correctnessPrompts, length, l.source.config.Vocab) {
-		if err = ctx.Err(); err != nil {
-			break
-		}
-		var c correctness
-		if c, err = compareWithReference(ref, l, prompt, outputs, o.CutLen); err != nil {
-			break
-		}
-		c.Prompt = i
-		if !c.ok() {
-			failed++
-		}
-		if err = app.reportCorrectness(rec, c); err != nil {
+	t := &correctnessTest{app: app, o: o, l: l, ref: ref, file: file, rec: rec}
+	points := plan.Points()
+	for _, p := range points {
+		if err = t.point(ctx, p); err != nil {
 			break
 		}
 	}
@@ -106,81 +77,177 @@ func (app *application) correctnessTest(ctx context.Context, o oneBatchOptions, 
 		return err
 	}
 	fmt.Fprintf(app.term.out, "raw: %s\n", rec.writer.Path())
-	if failed > 0 {
+	if t.wrong > 0 {
 		return &exitError{code: exitInvalid, err: fmt.Errorf("correctness test: backend %s differs from the reference beyond its class in %d of %d prompts",
-			l.backend.Name(), failed, correctnessPrompts)}
+			l.backend.Name(), t.wrong, t.prompts)}
+	}
+	return judgeTally("correctness test", t.tally, len(points))
+}
+
+// point tests one point and writes its checks and its line. An error ends the run; what is wrong with
+// this point alone is its status.
+func (t *correctnessTest) point(ctx context.Context, p step.Point) error {
+	fmt.Fprintf(t.app.term.out, "Correctness. batch size: %d, input len: %d, output len: %d\n", p.Batch, p.InputLen, p.OutputLen)
+	before, wrong := t.prompts, t.wrong
+	err := t.groups(ctx, p)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	line := bench.Point{Kind: bench.KindPoint, Point: p.ID, Status: bench.StatusOK, Batch: p.Batch, InputLen: p.InputLen, OutputLen: p.OutputLen}
+	var skip *step.Skip
+	switch {
+	case t.rec.writer.Err() != nil:
+		return t.rec.writer.Err()
+	case errors.As(err, &skip):
+		line.Status, line.Reason = bench.StatusSkipped, &skip.Reason
+		t.tally.Skipped++
+	case err != nil:
+		line.Status, line.Reason = bench.StatusFailed, ptrTo(err.Error())
+		t.tally.Failed++
+	case t.wrong > wrong:
+		line.Status = bench.StatusFailed
+		line.Reason = ptrTo(fmt.Sprintf("%d of %d prompts differ from the reference beyond the class of the path", t.wrong-wrong, t.prompts-before))
+	default:
+		t.tally.OK++
+	}
+	if err != nil {
+		fmt.Fprintf(t.app.term.out, "%s: %s\n", line.Status, oneLine(*line.Reason))
+	}
+	return t.rec.Write(line)
+}
+
+// groups runs a point's prompts, batch size at a time: all those of the file, or at least
+// correctnessPrompts random ones. The last batch is filled up with its last prompt.
+func (t *correctnessTest) groups(ctx context.Context, p step.Point) error {
+	want, got, err := t.engines(p)
+	if err != nil {
+		return err
+	}
+	defer want.Close()
+	defer got.Close()
+	of := bench.Correctness{Steps: p.OutputLen, Tolerance: t.l.class()}
+	if p.Batch == 1 {
+		of.CutLen = &t.o.CutLen
+	}
+	prompts := t.file
+	if prompts == nil {
+		prompts = step.RandomPrompts(uint64(t.o.Engine.Seed), max(correctnessPrompts, p.Batch), p.InputLen, t.l.source.config.Vocab)
+	}
+	for first := 0; first < len(prompts); first += p.Batch {
+		rows, err := step.FitBatch(prompts[first:], p.Batch)
+		if err != nil {
+			return err
+		}
+		for i, ids := range rows {
+			rows[i] = ids[:min(len(ids), p.InputLen)]
+		}
+		checks, err := compareBatch(ctx, want, got, t.l.source.config.Vocab, of, rows)
+		if err != nil {
+			return err
+		}
+		for i, c := range checks[:min(p.Batch, len(prompts)-first)] {
+			c.Prompt = first + i
+			if err := t.report(p, c); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
 
-func (app *application) reportCorrectness(rec *recording, c correctness) error {
-	verdict := "ok"
-	switch {
-	case c.NonFinite != nil:
-		verdict = fmt.Sprintf("NOT FINITE at step %d", *c.NonFinite)
-	case !c.ok():
-		verdict = "DIFFERS"
+// engines opens both for a point. A single prompt is taken in chunks of --cut-len rows; a batch
+// whole, because of a prefill in chunks only the logits of the last one can be read.
+func (t *correctnessTest) engines(p step.Point) (want, got *engine.Engine, err error) {
+	open := func(l loadedModel, cut int) (*engine.Engine, error) {
+		l.options.ChunkedPrefillSize = -1
+		if cut > 0 {
+			l.options.ChunkedPrefillSize = cut
+		}
+		if err := l.fits(p); err != nil {
+			return nil, err
+		}
+		e, err := l.model.NewEngine(l.engineOptions(p.Batch, p.InputLen+p.OutputLen))
+		if errors.Is(err, native.ErrMemory) {
+			err = &step.Skip{Reason: "memory: " + err.Error()}
+		}
+		return e, err
 	}
-	fmt.Fprintf(app.term.out, "prompt %d: %s: %d tokens in chunks of %d, %d steps: %d tokens equal, largest logit difference %.3g, relative row RMS median %.3g (allowed %.3g) largest %.3g (allowed %.3g), class %s\n",
-		c.Prompt, verdict, c.PromptLen, c.CutLen, c.Steps, c.TokensEqual, c.Largest, c.MedianRMS, c.Tolerance.MedianRMS, c.EachRMS, c.Tolerance.EachRMS, c.Tolerance.Class)
-	detail, err := json.Marshal(c)
-	if err != nil {
-		return fmt.Errorf("record the correctness test: %w", err)
+	if want, err = open(*t.ref, 0); err != nil {
+		return nil, nil, err
 	}
-	return rec.Write(bench.Check{Kind: bench.KindCheck, Name: "correctness", OK: c.ok(), Detail: detail})
+	cut := 0
+	if p.Batch == 1 {
+		cut = t.o.CutLen
+	}
+	if got, err = open(*t.l, cut); err != nil {
+		want.Close()
+	}
+	return want, got, err
 }
 
-// compareWithReference runs one prompt on both and compares every step's logits.
-func compareWithReference(ref, l *loadedModel, prompt []int32, outputs, cut int) (correctness, error) {
+// compareWithReference runs one prompt on both, the backend under test in chunks of cut rows.
+func compareWithReference(ref, l *loadedModel, prompt []int32, outputs, cut int) (bench.Correctness, error) {
 	want, err := ref.model.NewEngine(ref.engineOptions(1, len(prompt)+outputs))
 	if err != nil {
-		return correctness{}, err
+		return bench.Correctness{}, err
 	}
 	defer want.Close()
 	options := l.engineOptions(1, len(prompt)+outputs)
 	options.ChunkRows = cut
 	got, err := l.model.NewEngine(options)
 	if err != nil {
-		return correctness{}, err
+		return bench.Correctness{}, err
 	}
 	defer got.Close()
-	c := correctness{PromptLen: len(prompt), CutLen: cut, Steps: outputs,
-		Tolerance: toleranceOf(l.backend.Name(), got.Path(), options.KV.String())}
-	a, b := make([]float32, l.source.config.Vocab), make([]float32, l.source.config.Vocab)
-	var rms []float64
-	for i := range outputs {
-		err := stepBoth(i, want, got, prompt, outputs)
+	checks, err := compareBatch(context.Background(), want, got, l.source.config.Vocab, bench.Correctness{CutLen: &cut, Steps: outputs, Tolerance: l.class()}, [][]int32{prompt})
+	if err != nil {
+		return bench.Correctness{}, err
+	}
+	return checks[0], nil
+}
+
+// compareBatch runs a batch on both and compares every row's logits at every step; what all rows have
+// in common comes from of.
+func compareBatch(ctx context.Context, want, got *engine.Engine, vocab int, of bench.Correctness, prompts [][]int32) ([]bench.Correctness, error) {
+	rows := make([]rowCheck, len(prompts))
+	for r, ids := range prompts {
+		rows[r].c = of
+		rows[r].c.PromptLen = len(ids)
+	}
+	a, b := make([]float32, vocab), make([]float32, vocab)
+	for i := range of.Steps {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		err := stepBoth(i, want, got, prompts, of.Steps)
 		if errors.Is(err, native.ErrNonFinite) {
-			c.NonFinite = &i
+			for r := range rows {
+				rows[r].c.NonFinite = &i // of which row is not told
+			}
 			break
 		}
 		if err != nil {
-			return c, err
+			return nil, err
 		}
-		if err := want.Logits(0, a); err != nil {
-			return c, err
+		for r := range rows {
+			if err := errors.Join(want.Logits(r, a), got.Logits(r, b)); err != nil {
+				return nil, err
+			}
+			rows[r].add(i, a, b, want.Tokens()[r], got.Tokens()[r])
 		}
-		if err := got.Logits(0, b); err != nil {
-			return c, err
-		}
-		if slices.ContainsFunc(b, func(v float32) bool { return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) }) {
-			c.NonFinite = &i
-			break
-		}
-		rms = append(rms, c.compare(i, a, b, want.Tokens()[0] == got.Tokens()[0]))
-		c.ReferenceIDs = append(c.ReferenceIDs, want.Tokens()[0])
 		got.Force(want.Tokens())
 	}
-	if slices.Sort(rms); len(rms) > 0 {
-		c.EachRMS, c.MedianRMS = rms[len(rms)-1], rms[(len(rms)-1)/2]
+	checks := make([]bench.Correctness, len(rows))
+	for r := range rows {
+		checks[r] = rows[r].done()
 	}
-	return c, nil
+	return checks, nil
 }
 
-func stepBoth(i int, want, got *engine.Engine, prompt []int32, outputs int) error {
+func stepBoth(i int, want, got *engine.Engine, prompts [][]int32, outputs int) error {
 	for _, e := range []*engine.Engine{want, got} {
 		if i == 0 {
-			if err := e.Begin([][]int32{prompt}, outputs); err != nil {
+			if err := e.Begin(prompts, outputs); err != nil {
 				return err
 			}
 			if err := e.Prefill(); err != nil {
@@ -196,9 +263,61 @@ func stepBoth(i int, want, got *engine.Engine, prompt []int32, outputs int) erro
 	return nil
 }
 
-// compare notes one row: a is the reference's, b the other's. It returns the RMS of the differences
+// report prints and records one prompt's check.
+func (t *correctnessTest) report(p step.Point, c bench.Correctness) error {
+	t.prompts++
+	verdict := "ok"
+	switch {
+	case c.NonFinite != nil:
+		verdict = fmt.Sprintf("NOT FINITE at step %d", *c.NonFinite)
+	case !c.OK():
+		verdict = "DIFFERS"
+	}
+	if !c.OK() {
+		t.wrong++
+	}
+	how := "whole"
+	if c.CutLen != nil {
+		how = fmt.Sprintf("in chunks of %d", *c.CutLen)
+	}
+	fmt.Fprintf(t.app.term.out, "prompt %d: %s: %d tokens %s, %d steps: %d tokens equal, largest logit difference %.3g, relative row RMS median %.3g (allowed %.3g) largest %.3g (allowed %.3g), class %s\n",
+		c.Prompt, verdict, c.PromptLen, how, c.Steps, c.TokensEqual, c.Largest, c.MedianRMS, c.Tolerance.MedianRMS, c.EachRMS, c.Tolerance.EachRMS, c.Tolerance.Class)
+	detail, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("record the correctness test: %w", err)
+	}
+	return t.rec.Write(bench.Check{Kind: bench.KindCheck, Name: bench.CheckCorrectness, OK: c.OK(), Point: &p.ID, Detail: detail})
+}
+
+// rowCheck gathers what one row's steps show.
+type rowCheck struct {
+	c   bench.Correctness
+	rms []float64 // of each step
+}
+
+// add notes one step: a is the reference's row of logits, b the other's, want and got what they chose.
+func (r *rowCheck) add(step int, a, b []float32, want, got int32) {
+	if r.c.NonFinite != nil {
+		return
+	}
+	if slices.ContainsFunc(b, func(v float32) bool { return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) }) {
+		r.c.NonFinite = &step
+		return
+	}
+	r.rms = append(r.rms, compareLogits(&r.c, step, a, b, want == got))
+	r.c.ReferenceIDs = append(r.c.ReferenceIDs, want)
+}
+
+func (r *rowCheck) done() bench.Correctness {
+	if slices.Sort(r.rms); len(r.rms) > 0 {
+		r.c.EachRMS, r.c.MedianRMS = r.rms[len(r.rms)-1], r.rms[(len(r.rms)-1)/2]
+	}
+	return r.c
+}
+
+// compareLogits notes one row: a is the reference's, b the other's. It returns the RMS of the differences
 // over the standard deviation of a.
-func (c *correctness) compare(step int, a, b []float32, same bool) float64 {
+func compareLogits(c *bench.Correctness, step int, a, b []float32, same bool) float64 {
 	var mean, variance, square float64
 	for _, v := range a {
 		mean += float64(v) / float64(len(a))

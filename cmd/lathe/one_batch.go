@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"lathe/bench"
 	"lathe/bench/metric"
@@ -27,7 +28,7 @@ func runOneBatch(ctx context.Context, app *application, o oneBatchOptions) error
 	if app.dryRun {
 		return app.printPlan(o.Engine, source, plan.Points(), plan.PrefillReps, plan.Iterations)
 	}
-	prompts, err := o.prompts(source, file)
+	read, err := o.encodePrompts(source, file)
 	if err != nil {
 		return err
 	}
@@ -37,14 +38,17 @@ func runOneBatch(ctx context.Context, app *application, o oneBatchOptions) error
 	}
 	defer l.Close()
 	if o.CorrectnessTest {
-		return app.correctnessTest(ctx, o, l)
+		if len(o.untimed) > 0 {
+			app.term.warn("--correctness-test: without effect, as nothing is timed: %s", strings.Join(o.untimed, ", "))
+		}
+		return app.correctnessTest(ctx, o, l, plan, read)
 	}
 	rows, err := openRows(o.ResultFilename, o.RunName)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	return app.sweep(ctx, o, l, plan, prompts, rows)
+	return app.sweep(ctx, o, l, plan, fitted(read), rows)
 }
 
 // plan is what the flags ask the loop for, with the prompts of a file or, nil, random ones.
@@ -69,8 +73,8 @@ func (o *oneBatchOptions) plan(m modelSource, file *promptFile) step.Plan {
 	return p
 }
 
-// prompts encodes those of a file, and fits them to a point; nil without one: random ids.
-func (o *oneBatchOptions) prompts(m modelSource, file *promptFile) (func(step.Point) ([][]int32, error), error) {
+// encodePrompts gives the prompts of a file as ids; nil without one: random ids.
+func (o *oneBatchOptions) encodePrompts(m modelSource, file *promptFile) ([][]int32, error) {
 	if file == nil {
 		return nil, nil
 	}
@@ -79,9 +83,13 @@ func (o *oneBatchOptions) prompts(m modelSource, file *promptFile) (func(step.Po
 		return nil, err
 	}
 	defer tok.Close()
-	read, err := file.encode(tok)
-	if err != nil {
-		return nil, err
+	return file.encode(tok)
+}
+
+// fitted fits the prompts of a file to a point; nil for random ones.
+func fitted(read [][]int32) func(step.Point) ([][]int32, error) {
+	if read == nil {
+		return nil
 	}
 	return func(p step.Point) ([][]int32, error) {
 		fitted, err := step.FitBatch(read, p.Batch)
@@ -89,7 +97,7 @@ func (o *oneBatchOptions) prompts(m modelSource, file *promptFile) (func(step.Po
 			fitted[i] = ids[:min(len(ids), p.InputLen)]
 		}
 		return fitted, err
-	}, nil
+	}
 }
 
 // sweep measures the points and says what was found.

@@ -21,6 +21,8 @@ type oneBatchOptions struct {
 	Resume          bool          `json:"resume"`
 	ShuffleCells    int           `json:"shuffle_cells"` // seed of the order of points; -1: as given
 	NoSync          bool          `json:"no_sync"`       // launch times, labelled so
+
+	untimed []string // flags that were given and have no effect on a correctness test
 }
 
 const oneBatchExample = `  lathe bench one-batch --model preset:tiny --batch-size 1 4 --input-len 16 64 --output-len 8`
@@ -36,6 +38,7 @@ func newOneBatchCommand(app *application) *cobra.Command {
 			if err := o.Validate(); err != nil {
 				return err
 			}
+			o.untimed = given(cmd, "run-name", "result-filename", "prefill-reps", "steps-warmup", "log-decode-step", "no-sync")
 			return runOneBatch(cmd.Context(), app, o)
 		},
 	}
@@ -52,17 +55,31 @@ func newOneBatchCommand(app *application) *cobra.Command {
 	wholeVar(fs, &o.ShuffleCells, "shuffle-cells", -1, -1, "seed that shuffles the order of points; -1: as given")
 	fs.BoolVar(&o.NoSync, "no-sync", false, "do not synchronise at a step: launch times only, labelled so")
 	fs.StringVar(&o.PromptFilename, "prompt-filename", "", "prompts, one a line (default: random token ids)")
-	fs.BoolVar(&o.CorrectnessTest, "correctness-test", false, "compare with the reference backend instead of timing")
-	wholeVar(fs, &o.CutLen, "cut-len", 4, 1, "prompt tokens of the correctness test's first prefill")
+	fs.BoolVar(&o.CorrectnessTest, "correctness-test", false, "compare every point with the reference backend instead of timing")
+	wholeVar(fs, &o.CutLen, "cut-len", 4, 1, "correctness test: prompt tokens a submission at batch size 1; larger batches are taken whole")
 	wholeVar(fs, &o.LogDecodeStep, "log-decode-step", 0, 0, "print every n-th decode step as well; 0: the first five only")
 	addEngineFlags(cmd, &o.Engine, app.defaultBackend())
 	return cmd
+}
+
+// given names those of the flags that the command line has.
+func given(cmd *cobra.Command, names ...string) []string {
+	var out []string
+	for _, name := range names {
+		if cmd.Flags().Changed(name) {
+			out = append(out, "--"+name)
+		}
+	}
+	return out
 }
 
 // Validate checks what can be checked without opening a file.
 func (o *oneBatchOptions) Validate() error {
 	if err := o.Engine.Validate(); err != nil {
 		return err
+	}
+	if o.Resume && o.CorrectnessTest {
+		return usageError("", "--resume: a correctness test starts anew")
 	}
 	if o.Resume && o.Raw == "" {
 		return usageError("", "--resume: needs --raw FILE, the file of the run to go on with")

@@ -39,16 +39,16 @@ type sideCheck struct {
 
 // outputsDetail is what one check saw; it stands in the raw file.
 type outputsDetail struct {
-	Seed        uint64    `json:"seed"` // of its prompts, drawn for this check
-	Rows        int       `json:"rows"`
-	PromptLen   int       `json:"prompt_len"`
-	Steps       int       `json:"steps"`
-	Largest     float64   `json:"largest_logit_difference"`
-	EachRMS     float64   `json:"largest_relative_rms"`
-	MedianRMS   float64   `json:"median_relative_rms"`
-	TokensEqual int       `json:"tokens_equal"`
-	Beyond      int       `json:"tokens_beyond_gap"` // rows whose tokens differ, further apart than the gap
-	Tolerance   tolerance `json:"tolerance"`
+	Seed        uint64          `json:"seed"` // of its prompts, drawn for this check
+	Rows        int             `json:"rows"`
+	PromptLen   int             `json:"prompt_len"`
+	Steps       int             `json:"steps"`
+	Largest     float64         `json:"largest_logit_difference"`
+	EachRMS     float64         `json:"largest_relative_rms"`
+	MedianRMS   float64         `json:"median_relative_rms"`
+	TokensEqual int             `json:"tokens_equal"`
+	Beyond      int             `json:"tokens_beyond_gap"` // rows whose tokens differ, further apart than the gap
+	Tolerance   bench.Tolerance `json:"tolerance"`
 }
 
 // check is a compare.Rig's Check.
@@ -141,8 +141,8 @@ func (c *sideCheck) row(d *outputsDetail, row int, a, b logitsEngine) []float64 
 	if a.Logits(row, c.rows[0]) != nil || b.Logits(row, c.rows[1]) != nil {
 		return nil
 	}
-	k := correctness{Tolerance: d.Tolerance}
-	rms := k.compare(d.Steps, c.rows[0], c.rows[1], a.Tokens()[row] == b.Tokens()[row])
+	k := bench.Correctness{Tolerance: d.Tolerance}
+	rms := compareLogits(&k, d.Steps, c.rows[0], c.rows[1], a.Tokens()[row] == b.Tokens()[row])
 	d.Largest, d.TokensEqual = max(d.Largest, k.Largest), d.TokensEqual+k.TokensEqual
 	if k.FirstWrong != nil {
 		d.Beyond++
@@ -172,13 +172,13 @@ func (d *outputsDetail) judge(f *compare.Finding, rms []float64) {
 }
 
 // tolerance is how far A and B may be apart: each within its class of the reference.
-func (c *sideCheck) tolerance() tolerance {
+func (c *sideCheck) tolerance() bench.Tolerance {
 	a, b := c.sides.a.model.class(), c.sides.b.model.class()
-	return tolerance{Class: a.Class + "+" + b.Class, EachRMS: a.EachRMS + b.EachRMS, MedianRMS: a.MedianRMS + b.MedianRMS, Gap: a.Gap + b.Gap}
+	return bench.Tolerance{Class: a.Class + "+" + b.Class, EachRMS: a.EachRMS + b.EachRMS, MedianRMS: a.MedianRMS + b.MedianRMS, Gap: a.Gap + b.Gap}
 }
 
 // class is the numeric class of the path that a model runs on.
-func (l *loadedModel) class() tolerance {
+func (l *loadedModel) class() bench.Tolerance {
 	return toleranceOf(l.backend.Name(), l.probe.path, l.engineOptions(1, 1).KV.String())
 }
 
@@ -232,7 +232,7 @@ func (c *sideCheck) againstReference(ref *loadedModel, one *side) (compare.Findi
 	if err != nil {
 		return f, err
 	}
-	switch f.OK = k.ok(); {
+	switch f.OK = k.OK(); {
 	case k.NonFinite != nil:
 		f.Reason = fmt.Sprintf(" gives a logit that is not finite at step %d", *k.NonFinite)
 	case !f.OK:
@@ -241,7 +241,7 @@ func (c *sideCheck) againstReference(ref *loadedModel, one *side) (compare.Findi
 	}
 	f.Detail, err = json.Marshal(struct {
 		Seed uint64 `json:"seed"`
-		correctness
+		bench.Correctness
 	}{seed, k})
 	return f, err
 }
