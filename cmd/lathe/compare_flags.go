@@ -40,7 +40,7 @@ Exit code: 0 faster or no difference that matters, 1 slower, 3 inconclusive, 4 i
 				return err
 			}
 			if len(o.Files) > 0 {
-				return app.compareRecordings(o)
+				return app.compareRecordings(cmd.Context(), o)
 			}
 			return runCompare(cmd.Context(), app, o)
 		},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -10,11 +11,11 @@ import (
 )
 
 // compareRecordings judges two finished recordings.
-func (app *application) compareRecordings(o compareOptions) error {
+func (app *application) compareRecordings(ctx context.Context, o compareOptions) error {
 	var files [2]*bench.File
 	var is [2]json.RawMessage
 	for i, path := range o.Files {
-		f, err := bench.ReadFile(path)
+		f, err := whileNotInterrupted(ctx, func() (*bench.File, error) { return bench.ReadFile(path) })
 		if err != nil {
 			return usageError("", "compare: %w", err)
 		}

@@ -17,6 +17,7 @@ func TestReportOfAPipeEndsAtASignal(t *testing.T) {
 	for name, args := range map[string][]string{
 		"steps":    {"report", "pipe"},
 		"requests": {"report", "pipe", "--semantics", "exact"},
+		"compare":  {"compare", "pipe", "pipe"},
 		"prompts":  {"bench", "one-batch", "--model", "preset:tiny", "--prompt-filename", "pipe"},
 		"ids":      {"generate", "--model", "preset:tiny", "--prompt-ids", "pipe"},
 	} {
