@@ -173,7 +173,7 @@ func roofCSV(w io.Writer, v view) error {
 	c := newCSV(w)
 	c.Write(slices.Concat([]string{"complete", "status", "reason", "model", "backend", "point", "batch", "input_len", "phase", "context_len", "clock"},
 		summaryHead("time"), []string{"bytes", "flops", "byte_per_s", "flop_per_s", "roofs", "roof_byte_per_s", "roof_flop_per_s", "limit",
-			"one_roof_ns", "additive_ns", "percent_of_one_roof", "percent_of_additive", "verdict", "verdict_reason", "workload_sha256", "raw_sha256"}))
+			"one_roof_ns", "additive_ns", "percent_of_one_roof", "percent_of_additive", "sm_clock_mhz", "one_roof_at_clock_ns", "verdict", "verdict_reason", "workload_sha256", "raw_sha256"}))
 	for _, r := range v.roofline.Rows {
 		reason := ""
 		if r.Reason != nil {
@@ -189,10 +189,10 @@ func roofCSV(w io.Writer, v view) error {
 		start = append(start, shortest(r.ByteRate), shortest(r.FLOPRate))
 		end := []string{v.file.Run.WorkloadSHA256, v.file.SHA256}
 		if len(r.Against) == 0 {
-			c.Write(slices.Concat(start, make([]string, 10), end))
+			c.Write(slices.Concat(start, make([]string, 12), end))
 		}
 		for _, a := range r.Against {
-			c.Write(slices.Concat(start, againstCells(v.roofline, a), end))
+			c.Write(slices.Concat(start, againstCells(v.roofline, r, a), end))
 		}
 	}
 	c.Flush()
@@ -202,15 +202,20 @@ func roofCSV(w io.Writer, v view) error {
 	return nil
 }
 
-func againstCells(s *roofline.Sheet, a roofline.Against) []string {
+func againstCells(s *roofline.Sheet, row roofline.Row, a roofline.Against) []string {
 	var roof roofline.Roofs
 	for _, r := range s.Roofs {
 		if r.Kind == a.Kind {
 			roof = r
 		}
 	}
+	var atClock *float64
+	if a.AtClock != nil {
+		atClock = &a.AtClock.OneRoofNS
+	}
 	return []string{a.Kind, shortest(&roof.Bandwidth), shortest(&roof.Compute), a.Floor.Limit, shortest(&a.Floor.OneRoofNS),
-		shortest(&a.Floor.AdditiveNS), shortest(&a.PercentOneRoof), shortest(&a.PercentAdditive), a.Verdict, a.Reason}
+		shortest(&a.Floor.AdditiveNS), shortest(&a.PercentOneRoof), shortest(&a.PercentAdditive),
+		shortest(row.ClockMHz), shortest(atClock), a.Verdict, a.Reason}
 }
 
 // rooflineOf reads the sheet of a file, the texts of its roofs made plain; a sheet that cannot be read is a warning.

@@ -20,9 +20,10 @@ type Row struct {
 	Batch      int           `json:"batch"`
 	InputLen   int           `json:"input_len"`
 	Phase      bench.Phase   `json:"phase"`
-	ContextLen int           `json:"context_len"` // that Work is at
-	Time       bench.Summary `json:"time"`        // ns; of the device's clock where it has one
-	Clock      string        `json:"clock"`       // "device" or "host"
+	ContextLen int           `json:"context_len"`  // that Work is at
+	Time       bench.Summary `json:"time"`         // ns; of the device's clock where it has one
+	Clock      string        `json:"clock"`        // "device" or "host"
+	ClockMHz   *float64      `json:"sm_clock_mhz"` // mean of the measured steps, under load; null where unknown
 	Work       *Work         `json:"work"`
 	ByteRate   *float64      `json:"byte_per_s"` // of Work, at the median
 	FLOPRate   *float64      `json:"flop_per_s"`
@@ -36,8 +37,12 @@ type Against struct {
 	Floor           Floor   `json:"floor"`
 	PercentOneRoof  float64 `json:"percent_of_one_roof"` // floor over median
 	PercentAdditive float64 `json:"percent_of_additive"`
-	Verdict         string  `json:"verdict"`
-	Reason          string  `json:"reason,omitempty"`
+	// AtClock is the floor with the compute roof at the row's mean clock; null where
+	// either clock is unknown.
+	AtClock        *Floor   `json:"at_observed_clock"`
+	PercentAtClock *float64 `json:"percent_at_observed_clock"`
+	Verdict        string   `json:"verdict"`
+	Reason         string   `json:"reason,omitempty"`
 }
 
 // OperatorRow is one operator of an instrumented pass.
@@ -69,9 +74,49 @@ func Read(f *bench.File) (Sheet, bool, error) {
 	}
 	s := Sheet{Roofs: roofs[-1][len(roofs[-1])-1], Rows: []Row{}} // of a resumed run the last ones
 	for _, p := range metric.Points(f) {
-		s.Rows = append(s.Rows, s.rows(p, work[p.Point.Point], passes[p.Point.Point])...)
+		rows := s.rows(p, work[p.Point.Point], passes[p.Point.Point])
+		for i := range rows {
+			rows[i].ClockMHz = meanClock(f.Steps, rows[i])
+			s.observe(&rows[i])
+		}
+		s.Rows = append(s.Rows, rows...)
 	}
 	return s, true, nil
+}
+
+// meanClock is the SM clock under load: of the measured steps only, since a device
+// that waits clocks down.
+func meanClock(steps []bench.Step, r Row) *float64 {
+	sum, n := 0.0, 0
+	for _, step := range steps {
+		if step.Point == r.Point && step.Phase == r.Phase && !step.Warmup && step.SMClockMHz != nil {
+			sum += float64(*step.SMClockMHz)
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	mean := sum / float64(n)
+	return &mean
+}
+
+// observe adds the floors at the clock that the device really had.
+func (s Sheet) observe(r *Row) {
+	if r.ClockMHz == nil || r.Work == nil || r.Time.Median == nil {
+		return
+	}
+	for i := range r.Against {
+		for _, roof := range s.Roofs {
+			if roof.Kind != r.Against[i].Kind || roof.BoostMHz <= 0 {
+				continue
+			}
+			if floor, ok := roof.AtClock(*r.ClockMHz).Floor(*r.Work); ok {
+				percent := 100 * floor.OneRoofNS / *r.Time.Median
+				r.Against[i].AtClock, r.Against[i].PercentAtClock = &floor, &percent
+			}
+		}
+	}
 }
 
 func (s Sheet) rows(p metric.Point, work []PointWork, passes []OperatorPass) []Row {

@@ -91,3 +91,37 @@ func TestSheetWithoutRoofs(t *testing.T) {
 		t.Errorf("roofs that are none: %v, %v", ok, err)
 	}
 }
+
+// The peak is that of the datasheet's clock, the floor under load that of the mean
+// clock of the measured steps; the clock of an idle or warming device is in neither.
+func TestP161_PeakFromTheMaximumClock(t *testing.T) {
+	f := recorded(t, 9.04e6)
+	clock := func(mhz int) *int { return &mhz }
+	f.Steps = append([]bench.Step{{Phase: bench.Prefill, Batch: 1, ContextLen: 1024, HostNS: 99e6, Warmup: true, SMClockMHz: clock(210)}}, f.Steps...)
+	for i := range f.Steps {
+		if !f.Steps[i].Warmup {
+			f.Steps[i].SMClockMHz = clock(1755)
+		}
+	}
+	s, _, err := Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prefill := s.Rows[0]
+	if prefill.ClockMHz == nil || *prefill.ClockMHz != 1755 {
+		t.Fatalf("clock %v", prefill.ClockMHz)
+	}
+	a := prefill.Against[0]
+	if a.Floor.Limit != LimitCompute || math.Abs(a.Floor.OneRoofNS/1e6-14.73) > 0.01 {
+		t.Errorf("peak: %+v", a.Floor)
+	}
+	if a.AtClock == nil || math.Abs(a.AtClock.OneRoofNS/a.Floor.OneRoofNS-1830.0/1755) > 1e-9 {
+		t.Errorf("at the observed clock: %+v", a.AtClock)
+	}
+	if decode := s.Rows[1].Against[0]; decode.AtClock == nil || decode.AtClock.OneRoofNS != decode.Floor.OneRoofNS {
+		t.Errorf("a memory floor moved with the clock: %+v", decode)
+	}
+	if s.Impossible() {
+		t.Error("called impossible")
+	}
+}
