@@ -180,3 +180,67 @@ func TestP189_SlowDrift(t *testing.T) {
 		}
 	}
 }
+
+// P153: the benchmark itself makes the power cap bind from the middle on. The
+// report says in how many samples and why; whoever asks for stable clocks gets no
+// verdict from such a run.
+func TestP153_ThrottledSamples(t *testing.T) {
+	f := recording("")
+	decodes := 0
+	for i := range f.Steps {
+		if f.Steps[i].Phase == bench.Decode {
+			decodes++
+		}
+	}
+	n := 0
+	for i := range f.Steps {
+		if f.Steps[i].Phase != bench.Decode {
+			continue
+		}
+		mhz, reasons := 1980, uint64(0)
+		if n++; n > decodes-decodes/3 {
+			mhz, reasons = 1500, 0x4
+		}
+		f.Steps[i].SMClockMHz, f.Steps[i].ThrottleReasons = &mhz, &reasons
+	}
+	run := Measure(f, "raw.jsonl", nil)
+	b, _, err := Propose([]Run{run}, ProposeOptions{Delta: 0.01, MinRuns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		ask  bool
+		want Outcome
+	}{{false, Pass}, {true, Invalid}} {
+		r := Check(b, []Run{run}, Options{RequireStableClocks: c.ask})
+		for _, k := range r.Cases {
+			want, text := c.want, k.Reason+strings.Join(k.Notes, "; ")
+			if k.Key.Phase == bench.Prefill {
+				want = Pass
+			} else if !strings.Contains(text, "throttled in 33 % of samples (SwPowerCap)") {
+				t.Errorf("asked for stable clocks %v: %s", c.ask, text)
+			}
+			if k.Outcome != want {
+				t.Errorf("asked for stable clocks %v: %s is %s, want %s", c.ask, k.Key, k.Outcome, want)
+			}
+		}
+	}
+}
+
+// A bound keeps twice the noise floor that is known of its key.
+func TestProposeKeepsTheFloor(t *testing.T) {
+	run := Measure(recording(""), "raw.jsonl", nil)
+	b, _, err := Propose([]Run{run}, ProposeOptions{Delta: 0.01, MinRuns: 1, Floor: func(k Key) (float64, bool) { return 0.03, k.Phase == bench.Decode }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range b.Bounds {
+		want := 1.01
+		if x.Key.Phase == bench.Decode {
+			want = 1.06
+		}
+		if got := x.UpperNS / x.MedianNS; math.Abs(got-want) > 0.002 {
+			t.Errorf("%s: limit at %.4f of the median, want %.2f", x.Key, got, want)
+		}
+	}
+}

@@ -43,6 +43,9 @@ type Options struct {
 	// RequireAll makes bounds of this machine and model that were not measured
 	// invalid.
 	RequireAll bool
+	// RequireStableClocks makes a key invalid of which samples were taken with the
+	// clock held down; otherwise that is a note.
+	RequireStableClocks bool
 }
 
 // Case is the judgement of one key.
@@ -183,7 +186,24 @@ func judgeKey(b Bounds, key Key, runs []Run, o Options) Case {
 		}
 	}
 	c.decide(ms, o)
+	c.clocks(ms, o)
 	return c
+}
+
+// clocks says that a clock was held down.
+func (c *Case) clocks(ms []Measurement, o Options) {
+	for _, m := range ms {
+		if m.Throttled == 0 {
+			continue
+		}
+		text := fmt.Sprintf("throttled in %.0f %% of samples (%s)", 100*m.Throttled, m.Reasons)
+		if !o.RequireStableClocks {
+			c.Notes = append(c.Notes, text)
+			return
+		}
+		c.Outcome, c.Reason, c.Confirm = Invalid, text, false
+		return
+	}
 }
 
 // decide applies the rule to the values of a key that has a bound.

@@ -28,6 +28,10 @@ type Measurement struct {
 	Interval *[2]float64
 	N        int      // samples
 	FloorNS  *float64 // least possible time; nil: unknown
+	// Throttled is the share of the samples that were taken with the clock held
+	// down, and Reasons names why.
+	Throttled float64
+	Reasons   string
 	// Unmeasured is why there is no value; "" where there is one.
 	Unmeasured string
 }
@@ -55,6 +59,7 @@ func Measure(f *bench.File, name string, floor func(Key) (ns float64, ok bool)) 
 				continue
 			}
 			m := measurement(key, phase, &p)
+			m.Throttled, m.Reasons = throttled(f.Steps, p.Point.Point, phase)
 			if floor != nil && m.Unmeasured == "" {
 				if ns, ok := floor(m.Key); ok {
 					m.FloorNS = &ns
@@ -96,6 +101,38 @@ func measurement(key Key, phase bench.Phase, p *metric.Point) Measurement {
 		m.Interval = &[2]float64{s.Interval.Lo, s.Interval.Hi}
 	}
 	return m
+}
+
+// heldDown are the bits of NVML's event reasons that hold a clock down.
+const heldDown = 0x4 | 0x8 | 0x20 | 0x40 | 0x80
+
+// reasonNames names such bits as NVML does.
+func reasonNames(bits uint64) string {
+	var names []string
+	for i, name := range []string{2: "SwPowerCap", 3: "HwSlowdown", 5: "SwThermalSlowdown", 6: "HwThermalSlowdown", 7: "HwPowerBrakeSlowdown"} {
+		if name != "" && bits&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// throttled is the share of a point's recorded steps with the clock held down, and
+// the names of the reasons.
+func throttled(steps []bench.Step, point int, phase bench.Phase) (share float64, reasons string) {
+	n, held := 0, 0
+	var seen uint64
+	for _, s := range steps {
+		if s.Point != point || s.Phase != phase || s.Warmup || s.Variant != nil {
+			continue
+		}
+		n++
+		if s.ThrottleReasons != nil && *s.ThrottleReasons&heldDown != 0 {
+			held++
+			seen |= *s.ThrottleReasons
+		}
+	}
+	return float64(held) / float64(max(1, n)), reasonNames(seen)
 }
 
 // environmentOf fills in the parts of a key that a whole recording shares. They

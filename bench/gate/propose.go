@@ -14,6 +14,9 @@ type ProposeOptions struct {
 	Delta   float64 // least distance of a bound from the median, as a ratio
 	MinRuns int     // fewer runs make no bound
 	Date    string  // of the proposal; a label
+	// Floor gives the noise floor of a key, as a ratio, where one is known: a bound
+	// keeps at least twice that distance. Nil: none is known.
+	Floor func(Key) (ratio float64, ok bool)
 }
 
 // DefaultProposal asks for ten recordings and keeps one percent of distance.
@@ -26,7 +29,7 @@ const (
 
 // Propose makes bounds from accepted recordings, one value a recording and key:
 //
-//	upper = median * (1 + max(delta, 3*1.4826*MAD/median)), lower likewise below
+//	upper = median * (1 + max(delta, 2*floor, 3*1.4826*MAD/median)), lower likewise below
 //
 // The strings say what was left out and why.
 func Propose(runs []Run, o ProposeOptions) (Bounds, []string, error) {
@@ -72,6 +75,11 @@ func boundOf(key Key, values []float64, from []string, o ProposeOptions) Bound {
 		deviations[i] = math.Abs(v - m)
 	}
 	distance := max(o.Delta, madFactor*madScale*median(deviations)/m)
+	if o.Floor != nil {
+		if floor, ok := o.Floor(key); ok {
+			distance = max(distance, 2*floor)
+		}
+	}
 	return Bound{
 		Key: key, MedianNS: m, UpperNS: math.Ceil(m * (1 + distance)), LowerNS: math.Floor(m * max(0, 1-distance)),
 		N: len(values), MadeFrom: from, Date: o.Date,
