@@ -340,3 +340,9 @@ func evidenceOf(f *bench.File) (Plan, map[int]evidence, error) {
 	}
 	return *plan, out, nil
 }
+
+// PlanOf is the plan of a recording of [Run].
+func PlanOf(f *bench.File) (Plan, error) {
+	plan, _, err := evidenceOf(f)
+	return plan, err
+}

@@ -108,6 +108,13 @@ func TestComparisonReports(t *testing.T) {
 	for format, name := range map[string]string{"text": "compare.txt", "json": "compare.json", "csv": "compare.csv", "markdown": "compare.md", "benchstat": "compare.bench", "html": "compare.html"} {
 		golden(t, name, render(t, f, format))
 	}
+	for format, name := range map[string]string{"text": "compare.explain.txt", "json": "compare.explain.json"} {
+		var b bytes.Buffer
+		if err := Explain(&b, f, format); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name, b.Bytes())
+	}
 }
 
 // TestComparisonFormsAgree: the verdict and the change are the same in every form.
