@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"lathe/bench"
 	"lathe/bench/compare"
@@ -57,6 +56,7 @@ type measurement struct {
 	sides   *sides
 	plan    compare.Plan
 	secret  bool // prompts are mixed with numbers that are drawn for each epoch
+	bare    bool // no stored calibration is asked: this run makes one
 
 	rec     *recording
 	secrets []uint64 // of the epochs so far
@@ -67,9 +67,9 @@ type measurement struct {
 // otherwise it is there whatever the error.
 func (m *measurement) run(ctx context.Context, path string, options func(raw string) any) (*bench.File, error) {
 	if path == "" {
-		path = defaultRawPath(m.command, time.Now().UTC().Format(time.RFC3339))
+		path = defaultRawPath(m.command, utcNow())
 	}
-	if err := m.sides.variants(&m.plan); err != nil {
+	if err := m.describe(); err != nil {
 		return nil, err
 	}
 	if why := m.sides.withoutReference(); why != "" {
@@ -101,6 +101,24 @@ func (m *measurement) run(ctx context.Context, path string, options func(raw str
 		err = unread
 	}
 	return f, err
+}
+
+// describe puts into the plan what the machine and the sides add: what the variants are, and what is
+// known of the points' floors and noise.
+func (m *measurement) describe() error {
+	a, b := m.sides.a.variant(), m.sides.b.variant()
+	var err error
+	if m.plan.A, err = json.Marshal(a); err == nil {
+		m.plan.B, err = json.Marshal(b)
+	}
+	if err != nil {
+		return fmt.Errorf("describe the variants: %w", err)
+	}
+	m.app.withFloors(&m.plan, m.sides)
+	if !m.bare {
+		m.app.calibrated(&m.plan, hostFacts(), a, b, m.sides.shared)
+	}
+	return nil
 }
 
 // rig is what the loop works with.

@@ -15,7 +15,7 @@ func (app *application) compareRecordings(ctx context.Context, o compareOptions)
 	var files [2]*bench.File
 	var is [2]json.RawMessage
 	for i, path := range o.Files {
-		f, err := whileNotInterrupted(ctx, func() (*bench.File, error) { return bench.ReadFile(path) })
+		f, err := readRecording(ctx, path)
 		if err != nil {
 			return usageError("", "compare: %w", err)
 		}

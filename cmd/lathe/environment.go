@@ -11,6 +11,7 @@ const (
 	envBackend = "LATHE_BACKEND"        // default of --backend
 	envCache   = "LATHE_CACHE"          // default: lathe in the user's cache directory
 	envVisible = "CUDA_VISIBLE_DEVICES" // as the driver reads it
+	envSummary = "GITHUB_STEP_SUMMARY"  // file that gate appends its outcome to
 )
 
 // defaultBackend is the backend where --backend is not given.

@@ -72,6 +72,7 @@ type recordedOptions struct {
 	ratio, sigma float64
 	seed         uint64
 	cpu, model   string
+	b            string // numeric path of B
 	batches      []int
 	inputs       []int
 }
@@ -89,6 +90,8 @@ func recordedWords(words []string) (o recordedOptions, err error) {
 			o.seed, err = strconv.ParseUint(value, 10, 64)
 		case "cpu":
 			o.cpu = value
+		case "b":
+			o.b = value
 		case "model":
 			o.model = value
 		case "batches":
@@ -157,7 +160,7 @@ func recordComparison(path, name string, o recordedOptions) error {
 	s := &scripted{noise: rand.New(rand.NewPCG(o.seed, 0)), sigma: o.sigma}
 	p := compare.DefaultPlan()
 	p.Model, p.Vocab, p.Seed = o.model, 256, o.seed
-	p.A, p.B = json.RawMessage(`{"backend":{"name":"cpu"}}`), json.RawMessage(`{"backend":{"name":"cpu","path":"new.so"}}`)
+	p.A, p.B = json.RawMessage(`{"backend":{"name":"cpu"}}`), json.RawMessage(`{"backend":{"name":"cpu","path":"new.so","isa":"`+o.b+`"}}`)
 	for _, batch := range o.batches {
 		for _, input := range o.inputs {
 			p.Points = append(p.Points, compare.Point{ID: len(p.Points), Batch: batch, ContextLen: input, Phase: bench.Decode})

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"lathe/bench"
 )
@@ -162,6 +163,14 @@ func (r *recording) finish(ctx context.Context, measured error) error {
 	}
 	return closed
 }
+
+// readRecording reads a raw file whole. A signal ends a read that waits, as of a pipe.
+func readRecording(ctx context.Context, path string) (*bench.File, error) {
+	return whileNotInterrupted(ctx, func() (*bench.File, error) { return bench.ReadFile(path) })
+}
+
+// utcNow is the wall clock as a label.
+func utcNow() string { return time.Now().UTC().Format(time.RFC3339) }
 
 // defaultRawPath is lathe-runs/<UTC time>-<command>.jsonl, made unique.
 func defaultRawPath(command, startedAt string) string {

@@ -41,7 +41,7 @@ func newRootCommand(app *application) *cobra.Command {
 		newOneBatchCommand(app), newLatencyCommand(app))
 	model := group("model", "Look at a model, or get the small real one",
 		"  lathe model info preset:llama-3-8b", newModelInfoCommand(app), newModelFetchCommand(app))
-	root.AddCommand(bench, newCompareCommand(app),
+	root.AddCommand(bench, newCompareCommand(app), newExplainCommand(app), newPowerCommand(app), newCalibrateCommand(app), newGateCommand(app),
 		newGenerateCommand(app), newReportCommand(app), newRooflineCommand(app), model, newDoctorCommand(app), newVersionCommand(app))
 	root.SetHelpCommand(newHelpCommand())
 	root.InitDefaultHelpCmd()
@@ -144,7 +144,7 @@ func harnessOf(commandPath string) harnessGroups {
 		return harnessGroups{own: []string{"sglang_one_batch", "sglang_server"}, other: []string{"vllm_engine"}}
 	case "lathe bench latency":
 		return harnessGroups{own: []string{"vllm_latency", "vllm_engine"}, other: []string{"sglang_server"}}
-	case "lathe generate", "lathe compare":
+	case "lathe generate", "lathe compare", "lathe power", "lathe calibrate", "lathe gate run":
 		return harnessGroups{other: []string{"vllm_engine", "sglang_server"}}
 	}
 	return harnessGroups{}

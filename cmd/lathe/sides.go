@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -199,25 +198,11 @@ func (s *sides) memory(a, b *engine.Engine) *bench.PointMemory {
 }
 
 // variant describes a side for the report.
-func (s *side) variant() (json.RawMessage, error) {
-	var v compare.Variant
+func (s *side) variant() compare.Variant {
+	v := compare.Variant{Backend: bench.Backend{Name: s.options.Backend}}
 	if s.model != nil {
 		v.Backend, _ = s.model.record()
 		v.Backend.Device = nil // a device's own report holds free memory, which is no part of the variant
-	} else {
-		v.Backend.Name = s.options.Backend
 	}
-	data, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("describe a variant: %w", err)
-	}
-	return data, nil
-}
-
-// variants writes both sides into a plan.
-func (s *sides) variants(p *compare.Plan) (err error) {
-	if p.A, err = s.a.variant(); err == nil {
-		p.B, err = s.b.variant()
-	}
-	return err
+	return v
 }
