@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -84,4 +85,36 @@ func decompress(r io.Reader) (io.ReadCloser, error) {
 		return nil, io.ErrUnexpectedEOF // cut within the magic number
 	}
 	return io.NopCloser(br), nil
+}
+
+// OpenText opens any file for reading, decompressed where its first bytes say
+// that it is gzip or zstd. The caller closes it.
+func OpenText(path string) (io.ReadCloser, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	z, err := decompress(f)
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{z, closers{z, f}}, nil
+}
+
+// closers close one after the other.
+type closers []io.Closer
+
+// Close closes all and returns the first error.
+func (c closers) Close() error {
+	var first error
+	for _, x := range c {
+		if err := x.Close(); first == nil {
+			first = err
+		}
+	}
+	return first
 }

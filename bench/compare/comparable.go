@@ -39,6 +39,19 @@ func unlike(a, b *bench.File) []difference {
 	return append(out, unlikeHosts(&ra.Host, &rb.Host)...)
 }
 
+// Unlike lists what is not equal in two recordings: what keeps their times from
+// comparing, and what is only worth knowing.
+func Unlike(a, b *bench.File) (refused, noted []string) {
+	for _, d := range unlike(a, b) {
+		if d.refuses {
+			refused = append(refused, d.what)
+		} else {
+			noted = append(noted, d.what)
+		}
+	}
+	return refused, noted
+}
+
 func unlikeHosts(a, b *bench.Host) []difference {
 	var out []difference
 	equal := func(name string, x, y any, refuses bool) {
