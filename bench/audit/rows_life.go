@@ -1,0 +1,229 @@
+package audit
+
+import (
+	"fmt"
+	"math"
+
+	"lathe/bench/serving"
+)
+
+// lifecycleRows are the rows of table 1G.
+func lifecycleRows() []row {
+	warm := []Figure{TTFT, E2EL}
+	return []row{
+		{id: "G1", topic: "ready check", moves: warm, keeps: "every request but those of the first prompt", state: func(s side) stance {
+			switch {
+			case of(SGLang, SGLangRust)(s):
+				return told("no prompt is sent")
+			case of(VLLM, VLLMRust)(s):
+				return untold("not told (off by default; where it is on, the first prompt is sent in full)")
+			}
+			return untold("whether the server was asked first is not told")
+		}},
+		{id: "G2", topic: "warm-up", moves: warm, keeps: "ITL and TPOT of a warm server; token counts", state: func(s side) stance {
+			switch {
+			case s.Load.Warmups != nil:
+				return told(plural(*s.Load.Warmups, "warm-up request"))
+			case of(VLLM, VLLMRust)(s):
+				return untold("not told (default none)")
+			case of(SGLang, SGLangRust)(s):
+				return untold("not told (default 1, the first prompt)")
+			}
+			return untold("not told")
+		}},
+		{id: "G3", topic: "cache flush", moves: warm, keeps: "ITL, TPOT; token counts", state: func(s side) stance {
+			switch {
+			case of(VLLM, VLLMRust)(s):
+				return told("never")
+			case of(SGLang, SGLangRust)(s):
+				return untold("not told (only with --flush-cache)")
+			}
+			return untold("not told")
+		}},
+		{id: "G4", topic: "pause before the run", never: "it lies outside every figure"},
+		{id: "G5", topic: "state of the prefix cache", moves: warm, keeps: "ITL, TPOT; token counts", state: func(side) stance { return untold("what the server had cached is not told") }},
+		{id: "G6", topic: "ignore_eos", moves: []Figure{OutputTokens, OutputRate, TotalRate, E2EL}, keeps: "TTFT, ITL", state: func(s side) stance {
+			switch {
+			case of(VLLM, VLLMRust)(s):
+				return untold("not told (sent for the random data sets or where asked)")
+			case of(SGLang, SGLangRust)(s):
+				return untold("not told (sent as true by default)")
+			}
+			return untold("not told")
+		}},
+		{id: "G7", topic: "temperature", moves: []Figure{OutputTokens, Acceptance, ITL}, keeps: "TTFT", state: func(s side) stance {
+			switch {
+			case of(SGLang, SGLangRust)(s) && openAI(s):
+				return told("0.0, whatever the flag")
+			case of(SGLang, SGLangRust)(s):
+				return untold("not told (default 0.0)")
+			case of(VLLM, VLLMRust)(s):
+				return untold("not told (the server's own by default)")
+			}
+			return untold("not told")
+		}},
+		{id: "G8", topic: "probe requests", moves: append(times(), rates()...), keeps: "token counts", arises: func(a, b side) bool { return a.Load.Probes || b.Load.Probes }, state: func(s side) stance {
+			if s.Load.Probes {
+				return told("single-token requests beside the load", up(TTFT, ITL, TPOT, E2EL, Duration))
+			}
+			return told("none")
+		}},
+		{id: "G9", topic: "probes in the pool and in the duration", moves: rates(), keeps: "latencies of the load; token counts", arises: func(a, b side) bool { return a.Load.Probes || b.Load.Probes }, rules: []rule{
+			{is: sharedProbes, does: "they share the pool of connections, and the duration waits for their loop", reads: join(up(Duration), down(RequestRate, InputRate, OutputRate, TotalRate, Concurrency, Goodput))},
+			{does: "no probe is in the duration"},
+		}},
+		{id: "G10", topic: "profiler", moves: append(times(), rates()...), keeps: "token counts", arises: bothHarnessed, state: func(side) stance { return untold("whether a profiler ran is not told") }},
+		{id: "G11", topic: "LoRA", moves: append(times(), rates()...), keeps: "token counts", arises: bothHarnessed, state: func(side) stance { return untold("whether adapters were used is not told") }},
+		{id: "G12", topic: "extra body", moves: append(times(), OutputTokens), keeps: "what it does not touch", arises: bothHarnessed, state: func(side) stance { return untold("fields added to the bodies are not told") }},
+		{id: "G13", topic: "data set and lengths", moves: []Figure{Everything}, keeps: "nothing: the work was not the same", state: dataset, equal: sameWork},
+		{id: "G14", topic: "server", moves: []Figure{Everything}, keeps: "nothing", arises: bothHarnessed, state: func(side) stance { return untold("host, port and machine of the server are not told") }},
+		{id: "G15", topic: "model", moves: []Figure{Everything}, keeps: "nothing", state: func(s side) stance {
+			if s.Work.Model == "" {
+				return untold("the model is not told")
+			}
+			return told(s.Work.Model)
+		}, equal: func(a, b side) (bool, string) { return baseName(a.Work.Model) == baseName(b.Work.Model), "" }},
+		{id: "G16", topic: "prompts cut to the server's tokenizer", moves: []Figure{InputTokens, TTFT}, keeps: "ITL, TPOT", arises: bothHarnessed, rules: []rule{
+			{is: of(VLLM, VLLMRust), does: "checked by /tokenize for random prompts"},
+			{does: "never"},
+		}, rare: always("the two tokenizers differ")},
+		{id: "G17", topic: "multi-turn", moves: []Figure{Everything}, keeps: "nothing", arises: bothHarnessed, state: func(s side) stance {
+			if s.MultiTurn {
+				return told("conversations, each round with the server's own replies: input tokens of 0 tell it")
+			}
+			return told("single requests")
+		}},
+		{id: "G18", topic: "shape of a chat message", moves: []Figure{InputTokens, TTFT}, keeps: "ITL, TPOT", arises: func(a, b side) bool { return bothChat(a, b) && bothHarnessed(a, b) }, rules: []rule{
+			{is: of(VLLM, VLLMRust), does: "a list of parts"},
+			{does: "a plain string"},
+		}, rare: always("the server picks its template by the shape")},
+	}
+}
+
+func baseName(model string) string {
+	for i := len(model) - 1; i >= 0; i-- {
+		if model[i] == '/' {
+			return model[i+1:]
+		}
+	}
+	return model
+}
+
+// dataset says what was asked, as far as the file does.
+func dataset(s side) stance {
+	in, out, ok := meanLengths(s)
+	lens := "lengths not told"
+	if ok {
+		lens = fmt.Sprintf("%s input and %s output tokens a request", number(in), number(out))
+	}
+	if s.Work.Dataset == "" {
+		return told("data set not told; " + lens)
+	}
+	return told(s.Work.Dataset + "; " + lens)
+}
+
+// meanLengths are the mean lengths of the successful requests.
+func meanLengths(s side) (in, out float64, ok bool) {
+	c := &s.Counts
+	if c.Completed == nil || *c.Completed == 0 || c.Input == nil || c.Output == nil {
+		return 0, 0, false
+	}
+	n := float64(*c.Completed)
+	return float64(*c.Input) / n, float64(*c.Output) / n, true
+}
+
+// lengthTolerance and specialTokens are how far mean lengths may differ before
+// the work is taken for another one: a draw of another seed stays below it, as
+// do a tokenizer that disagrees a little and the special tokens of a prompt.
+const (
+	lengthTolerance = 0.1
+	specialTokens   = 4
+)
+
+// sameWork compares what was asked: data sets where both tell them, and mean
+// lengths. A count that is only the requested length may also agree by the
+// retokenised one.
+func sameWork(a, b side) (same bool, unknown string) {
+	if of(SGLang, SGLangRust)(a) && of(SGLang, SGLangRust)(b) && a.Work.Dataset != b.Work.Dataset {
+		return false, ""
+	}
+	if a.Harness == Lathe && b.Harness == Lathe && a.Work.Dataset != "" && b.Work.Dataset != "" && a.Work.Dataset != b.Work.Dataset {
+		return false, ""
+	}
+	inA, outA, okA := meanLengths(a)
+	inB, outB, okB := meanLengths(b)
+	if !okA || !okB {
+		return sameRequested(a, b)
+	}
+	for _, s := range []side{a, b} {
+		if failed, known := s.failed(); known && float64(failed) > lengthTolerance*float64(failed+*s.Counts.Completed) {
+			return true, "so many requests failed that the lengths of the rest say nothing of the data set"
+		}
+	}
+	input := near(inA, inB, specialTokens) || a.MultiTurn || b.MultiTurn || chatTemplate(a, b)
+	output := near(outA, outB, 0) || near(retokened(a, outA), retokened(b, outB), 0)
+	if !input || !output {
+		return false, ""
+	}
+	if a.Work.Dataset != "" && a.Work.Dataset == b.Work.Dataset {
+		return true, ""
+	}
+	return true, fmt.Sprintf("the data sets are not told by both; mean lengths agree: %s and %s input, %s and %s output tokens a request", number(inA), number(inB), number(outA), number(outB))
+}
+
+// sameRequested compares the lengths that were asked for, where a file tells no
+// counts.
+func sameRequested(a, b side) (bool, string) {
+	x, y := &a.Work, &b.Work
+	if x.OutputLen != nil && y.OutputLen != nil && *x.OutputLen != *y.OutputLen || x.InputLen != nil && y.InputLen != nil && *x.InputLen != *y.InputLen {
+		return false, ""
+	}
+	if x.Dataset != "" && x.Dataset == y.Dataset && x.OutputLen != nil && y.OutputLen != nil {
+		return true, ""
+	}
+	return true, "data set or lengths are not told by both"
+}
+
+// chatTemplate says that the input counts may differ by a template, which only a
+// server's count holds.
+func chatTemplate(a, b side) bool {
+	return a.WireKnown && b.WireKnown && (a.Wire == serving.Chat) != (b.Wire == serving.Chat) || bothChat(a, b) && (a.Harness == VLLM) != (b.Harness == VLLM)
+}
+
+func retokened(s side, otherwise float64) float64 {
+	if s.Counts.Retokenised == nil {
+		return otherwise
+	}
+	return float64(*s.Counts.Retokenised) / float64(*s.Counts.Completed)
+}
+
+func near(x, y, slack float64) bool { return math.Abs(x-y) <= slack+lengthTolerance*max(x, y) }
+
+// workRows are what no harness decides but must be the same.
+func workRows() []row {
+	return []row{
+		{id: "W1", topic: "number of requests", moves: []Figure{Everything}, keeps: "nothing: all started at once, so that their number is the load", arises: func(a, b side) bool {
+			return allAtOnce(a) && allAtOnce(b)
+		}, state: func(s side) stance {
+			n, ok := s.total()
+			if !ok {
+				return untold("the failed requests are not counted, so that their number is not told")
+			}
+			return told(plural(n, "request") + ", all at once")
+		}},
+		{id: "W2", topic: "machine of the client", moves: []Figure{Everything}, keeps: "nothing", state: func(s side) stance {
+			if s.run == nil {
+				return untold("the machine is not told")
+			}
+			h := &s.run.Host
+			if h.CPU == "" && h.Cores == 0 {
+				return untold("the machine is not told")
+			}
+			return told(fmt.Sprintf("%s, %s, %d cores, %s", h.OS, h.Arch, h.Cores, h.CPU))
+		}},
+	}
+}
+
+func allAtOnce(s side) bool {
+	return s.Load.Rate != nil && math.IsInf(*s.Load.Rate, 1) && s.Load.Ramp == "" && s.Load.Concurrency.Known && s.Load.Concurrency.N == 0
+}
