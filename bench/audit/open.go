@@ -177,10 +177,9 @@ func forms() []form {
 		{"vLLM", isVLLM, readVLLM},
 		{"SGLang", isSGLang, readSGLang},
 		{"AIPerf", isAIPerf, readAIPerf},
-		{"guidellm", isGuideLLM, readGuideLLM},
 		{"NVBench", isNVBench, readNVBench},
 		{"vLLM offline", isVLLMOffline, readVLLMOffline},
-		{"SGLang offline", isSGLangOffline, readSGLangOffline},
+		{"SGLang offline", isSGLangThroughput, readSGLangThroughput},
 	}
 }
 
@@ -190,8 +189,17 @@ func recognise(texts [][]byte, name string, entry int, o Options) (*File, error)
 	if err := d.Parse(texts[len(texts)-1]); err != nil {
 		return nil, err
 	}
-	if isLlama(d.Root()) {
+	switch {
+	case isLlama(d.Root()):
 		return readLlama(texts, entry)
+	case isOneBatch(d.Root()):
+		return readOneBatch(texts, entry)
+	case isGuideLLM(d.Root()):
+		f, err := readGuideLLM(d.Root(), entry)
+		if err != nil {
+			return nil, fmt.Errorf("guidellm result: %w", err)
+		}
+		return f, nil
 	}
 	if entry > len(texts) {
 		return nil, fmt.Errorf("it holds %s, not %d", plural(len(texts), "result"), entry)
@@ -214,13 +222,18 @@ func recognise(texts [][]byte, name string, entry int, o Options) (*File, error)
 		if f.Entries == 0 {
 			f.Entry, f.Entries = at, len(texts)
 		}
-		if f.Entries > 1 && entry == 0 {
-			f.warn(fmt.Sprintf("it holds %d results: the last is read; FILE#N is the N-th", f.Entries))
-		}
+		f.severalResults(entry)
 		f.named(name)
 		return f, nil
 	}
 	return nil, fmt.Errorf("not a result file that is known: JSON of %s", shape(d.Root()))
+}
+
+// severalResults says that others stand in the file too.
+func (f *File) severalResults(entry int) {
+	if f.Entries > 1 && entry == 0 {
+		f.warn(fmt.Sprintf("it holds %d results: the last is read; FILE#N is the N-th", f.Entries))
+	}
 }
 
 // shape names what a value is by its first keys.

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"errors"
+	"fmt"
 	"math"
 
 	"lathe/bench/frame"
@@ -13,22 +14,32 @@ func isGuideLLM(v frame.Value) bool {
 		!first.Get("metrics").Get("time_to_first_token_ms").Is(frame.Missing)
 }
 
-// readGuideLLM reads guidellm's report: its last benchmark. What it calls
+// readGuideLLM reads guidellm's report: one benchmark of it, the last where entry
+// is 0. What it calls
 // inter_token_latency is (last - first) / (n - 1) of a request, weighted by its
 // tokens: the tables' TPOT. Its time_per_output_token holds the first token.
-func readGuideLLM(v frame.Value, _ Options) (*File, error) {
+func readGuideLLM(v frame.Value, entry int) (*File, error) {
 	f := &File{Form: "guidellm report", Kind: Serving, Harness: GuideLLM, Stats: map[Figure]map[string]float64{}}
 	f.Release = v.Get("metadata").Get("guidellm_version").Text()
 	all := v.Get("benchmarks")
-	var b frame.Value
-	for b = range all.All() { //nolint:revive // the last one is meant
+	f.Entries, f.Entry = all.Len(), entry
+	if entry == 0 {
+		f.Entry = f.Entries
 	}
-	if b.Is(frame.Missing) {
+	if f.Entries == 0 {
 		return nil, errors.New("no benchmark in it")
 	}
-	if n := all.Len(); n > 1 {
-		f.Entry, f.Entries = n, n
+	if entry > f.Entries {
+		return nil, fmt.Errorf("it holds %s, not %d", plural(f.Entries, "benchmark"), entry)
 	}
+	var b frame.Value
+	at := 0
+	for b = range all.All() {
+		if at++; at == f.Entry {
+			break
+		}
+	}
+	f.severalResults(entry)
 	metrics := b.Get("metrics")
 	f.guideStats(TTFT, metrics.Get("time_to_first_token_ms"), 1)
 	f.guideStats(TPOT, metrics.Get("inter_token_latency_ms"), 1)

@@ -46,23 +46,66 @@ func readVLLMOffline(v frame.Value, _ Options) (*File, error) {
 	return f, nil
 }
 
-func isSGLangOffline(v frame.Value) bool {
-	one := !v.Get("run_name").Is(frame.Missing) && !v.Get("prefill_latency").Is(frame.Missing)
-	throughput := !v.Get("successful_requests").Is(frame.Missing) && !v.Get("total_latency").Is(frame.Missing)
-	return one || throughput
+// isOneBatch tells a row of SGLang's one_batch, one_batch_server or of our
+// bench one-batch.
+func isOneBatch(v frame.Value) bool {
+	return !v.Get("run_name").Is(frame.Missing) && !v.Get("batch_size").Is(frame.Missing) && (!v.Get("prefill_latency").Is(frame.Missing) || !v.Get("last_ttft").Is(frame.Missing))
 }
 
-// readSGLangOffline reads a line of SGLang's one_batch or offline_throughput.
-func readSGLangOffline(v frame.Value, _ Options) (*File, error) {
-	f := &File{Form: "result line of SGLang's one_batch", Kind: Offline, Harness: SGLang}
-	question := "synchronised steps; one prefill"
-	if v.Get("prefill_latency").Is(frame.Missing) {
-		f.Form, question = "result line of SGLang's offline_throughput", "all requests at once, to the last token"
+// readOneBatch reads all rows of a sweep: they belong together.
+func readOneBatch(texts [][]byte, entry int) (*File, error) {
+	if entry > 0 {
+		return nil, errors.New("the rows of a sweep belong together: they have no numbers here")
 	}
-	f.Traits = []Trait{{"timed", question, true}}
-	f.traits(v, true, "batch_size", "input_len", "output_len", "device", "successful_requests")
-	f.traits(v, false, "run_name")
-	f.warn("the model is not told by the file")
+	f := &File{Form: "result rows of SGLang's one_batch", Kind: Offline, Harness: SGLang, Entry: 1, Entries: 1}
+	question := "synchronised steps of an engine in the process, one prefill a point"
+	seen := map[string][]string{}
+	var points []string
+	for i, text := range texts {
+		var d frame.Doc
+		if err := d.Parse(text); err != nil {
+			return nil, err
+		}
+		v := d.Root()
+		if !isOneBatch(v) {
+			return nil, fmt.Errorf("one_batch result: line %d is no row of it", i+1)
+		}
+		if !v.Get("last_ttft").Is(frame.Missing) {
+			f.Form, question = "result rows of SGLang's one_batch_server", "whole batches sent to a server, one run a point"
+		}
+		if v.Get("semantics").Text() == "step" {
+			f.Form, f.Harness, question = "result rows of bench one-batch", Lathe, "synchronised steps of an engine in the process"
+		}
+		if p := fmt.Sprintf("%s x %s + %s", v.Get("batch_size").Raw(), v.Get("input_len").Raw(), v.Get("output_len").Raw()); len(points) < 64 {
+			points = append(points, clip(p, 60))
+		}
+		for _, key := range []string{"model", "backend", "graph", "run_name"} {
+			if x := v.Get(key).Text(); x != "" && !slices.Contains(seen[key], x) && len(seen[key]) < 16 {
+				seen[key] = append(seen[key], clip(x, 80))
+			}
+		}
+	}
+	f.Traits = []Trait{{"timed", question, true}, {"points", strings.Join(points, ", "), true}}
+	for _, key := range []string{"model", "backend", "graph", "run_name"} {
+		if len(seen[key]) > 0 {
+			f.Traits = append(f.Traits, Trait{key, strings.Join(seen[key], ", "), key == "model"})
+		}
+	}
+	if len(seen["model"]) == 0 {
+		f.warn("model and machine are not told by the file")
+	}
+	return f, nil
+}
+
+func isSGLangThroughput(v frame.Value) bool {
+	return !v.Get("successful_requests").Is(frame.Missing) && !v.Get("total_latency").Is(frame.Missing)
+}
+
+// readSGLangThroughput reads the result of SGLang's offline_throughput.
+func readSGLangThroughput(v frame.Value, _ Options) (*File, error) {
+	f := &File{Form: "result of SGLang's offline_throughput", Kind: Offline, Harness: SGLang, Traits: []Trait{{"timed", "all requests at once, to the last token", true}}}
+	f.traits(v, true, "backend", "successful_requests", "total_input_tokens", "total_output_tokens")
+	f.warn("model and machine are not told by the file")
 	return f, nil
 }
 

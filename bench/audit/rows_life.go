@@ -221,6 +221,19 @@ func workRows() []row {
 			}
 			return told(fmt.Sprintf("%s, %s, %d cores, %s", h.OS, h.Arch, h.Cores, h.CPU))
 		}},
+		{id: "W4", topic: "whose rules", moves: []Figure{Everything}, keeps: "the numbers of requests, where both count them alike", state: func(s side) stance {
+			if harnessed(s) || s.Harness == Lathe {
+				return told("those of the tables")
+			}
+			return told("those of " + string(s.Harness) + ", which the tables do not cover")
+		}, arises: func(a, b side) bool { return a.Harness != b.Harness }},
+		{id: "W4", topic: "whose release", moves: []Figure{Everything}, keeps: "what both releases compute alike", state: func(s side) stance {
+			if s.Release == "" {
+				return untold("the release of " + string(s.Harness) + " is not told")
+			}
+			return told(string(s.Harness) + " " + s.Release)
+		}, rare: always("the two releases compute a figure differently, which the tables do not cover"),
+			arises: func(a, b side) bool { return a.Harness == b.Harness && !harnessed(a) && a.Harness != Lathe }},
 	}
 }
 

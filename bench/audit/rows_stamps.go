@@ -47,7 +47,6 @@ func frameRows() []row {
 			{is: on(serving.Completions, SGLang, SGLangRust), does: "a gap between frames with text", class: "text"},
 			{is: on(serving.Chat, SGLang, SGLangRust), does: "a gap between frames with text or reasoning", class: "text"},
 			{is: on(serving.Native, SGLang, SGLangRust), does: "a token: each gap split over the growth of the server's count", class: "count", reads: shift(-2, []Figure{ITL})},
-			{is: of(AIPerf), does: "a gap between chunks (its inter_chunk_latency)", class: "text"},
 			{is: of(Lathe), does: "a token: each gap split over the server's count", class: "count", reads: shift(-2, []Figure{ITL})},
 		}, ruledOut: oneTokenAFrame},
 		{id: "C4", topic: "frames that add nothing", reading: true, moves: []Figure{ITL}, keeps: "TTFT, E2EL; token counts", rare: byClass(emptyOrTool), rules: []rule{
