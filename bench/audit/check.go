@@ -24,6 +24,7 @@ type View struct {
 	Output     *int64
 	Retokens   *int64
 	Recounted  bool // Retokens was counted here
+	Encoded    bool // Output too, at least in part
 	Acceptance *float64
 	MeanITL    *float64 // ms
 	MeanTPOT   *float64
@@ -65,12 +66,15 @@ func Check(f *File) (*Report, error) {
 	return report(f, []View{f.view()}), nil
 }
 
-// CheckReadings makes the three checks of a capture, on each of its readings.
-func CheckReadings(f *File, results []*serving.Result) *Report {
+// CheckReadings makes the three checks of a capture, on each of its readings;
+// count counts the tokens of a text, nil where nothing does.
+func CheckReadings(f *File, results []*serving.Result, count serving.Counter) *Report {
 	var views []View
 	for _, r := range results {
 		if r.Err == "" {
-			views = append(views, viewOf(f, r))
+			v := viewOf(f, r)
+			v.recount(r, count)
+			views = append(views, v)
 		} else {
 			f.warn(fmt.Sprintf("%s: the harness ends in %s instead of a result", r.Semantics, r.Err))
 		}
@@ -151,6 +155,27 @@ func viewOf(f *File, r *serving.Result) View {
 		v.Requests = append(v.Requests, requestOf(&r.Requests[i], r, i))
 	}
 	return v
+}
+
+// recount encodes the texts of a reading again, where its harness does not.
+func (v *View) recount(r *serving.Result, count serving.Counter) {
+	if count == nil || v.Retokens != nil {
+		return
+	}
+	n := int64(0)
+	for i := range r.Requests {
+		if o := &r.Requests[i]; o.Success {
+			n += int64(count(o.Text))
+			v.Encoded = v.Encoded || !o.Output.Valid || o.Output.N == 0
+		}
+	}
+	for i := range r.Exact {
+		if x := &r.Exact[i]; x.Success {
+			n += int64(count(x.Text))
+			v.Encoded = v.Encoded || x.OutputSource == "retokenized"
+		}
+	}
+	v.Retokens, v.Recounted = &n, true
 }
 
 func requestOf(o *serving.Outcome, r *serving.Result, i int) Request {

@@ -60,8 +60,12 @@ func (v *View) whyNoSecond() string {
 // equalMeans says what equal counts show.
 func (v *View) equalMeans() string {
 	switch {
-	case !v.isSGLang():
+	case v.Encoded:
+		return "The server told no count, so that both were made by encoding the text: this says nothing."
+	case v.Label != "" && !v.isSGLang():
 		return "The tokenizer and the server agree on the tokens of the text."
+	case !v.isSGLang():
+		return "Either the tokenizer agrees with the server, or the server told no count and vLLM encoded the text itself."
 	case v.Wire == serving.Native:
 		return "On the native backend that says that the client's tokenizer agrees with the server's."
 	}
@@ -131,7 +135,7 @@ func (v *View) survival(o *Outcome, asked, lost int) {
 	}
 	switch {
 	case lost == 0 && failed == 0:
-		say("All %s succeeded: the percentiles are of every request.", plural(asked, "request"))
+		say("%s, and every one succeeded: the percentiles are of all of them.", plural(asked, "request"))
 		return
 	case lost < 0:
 		o.Doubt = true

@@ -108,7 +108,7 @@ func (v *View) apart(o *Outcome, d decode, ratio float64) {
 	say := func(format string, args ...any) { o.Words = append(o.Words, fmt.Sprintf(format, args...)) }
 	each := float64(d.tokens) / float64(d.samples)
 	o.Values = append(o.Values, Value{"samples of ITL", float64(d.samples), "samples"}, Value{"tokens behind the first", float64(d.tokens), "tokens"}, Value{"tokens a sample", each, ""})
-	say("%s of more than one token hold %d samples of ITL for %d tokens behind the first: %s tokens a sample.", plural(d.requests, "answer"), d.samples, d.tokens, number(each))
+	say("Answers of more than one token: %d, with %d samples of ITL for %d tokens behind the first: %s tokens a sample.", d.requests, d.samples, d.tokens, number(each))
 	if v.requested() {
 		say("The tokens are the lengths asked for, not those produced, as this backend tells no others.")
 	}

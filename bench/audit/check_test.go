@@ -159,7 +159,7 @@ func TestRequestedMinusSuccessful(t *testing.T) {
 		doubt, notMade    bool
 		says              string
 	}{
-		"all":              {n(100), n(100), n(0), false, false, "All 100 requests succeeded"},
+		"all":              {n(100), n(100), n(0), false, false, "100 requests, and every one succeeded"},
 		"some failed":      {n(1000), n(995), n(5), true, false, "P99 of all requests would be P99.498 of those that succeeded"},
 		"many failed":      {n(100), n(88), n(12), true, false, "P88 of all would be the slowest success"},
 		"none succeeded":   {n(10), n(0), n(10), true, false, "No request succeeded"},

@@ -27,21 +27,23 @@ func deref[T any](p *T) any {
 	return *p
 }
 
-// TestReaders reads a result of each program and looks at what it tells.
-func TestReaders(t *testing.T) {
+// fileTells is what a reader should make of a file.
+type fileTells struct {
+	harness   Harness
+	kind      Kind
+	versions  []serving.Version
+	backend   string
+	rate      any
+	limit     Limit
+	completed any
+	output    any
+	details   int // requests
+	warnings  int
+}
+
+func filesTell() map[string]fileTells {
 	both := serving.Versions()
-	for name, want := range map[string]struct {
-		harness   Harness
-		kind      Kind
-		versions  []serving.Version
-		backend   string
-		rate      any
-		limit     Limit
-		completed any
-		output    any
-		details   int // requests
-		warnings  int
-	}{
+	return map[string]fileTells{
 		"vllm-python.json":                          {VLLM, Serving, []serving.Version{serving.November}, "vllm", 50.0, Limit{true, 0}, 8, int64(48), 8, 0},
 		"vllm-rust.json":                            {VLLMRust, Serving, both, "vllm", 50.0, Limit{true, 0}, 8, int64(48), 8, 0},
 		"vllm-rust-chat.json":                       {VLLMRust, Serving, both, "openai-chat", math.Inf(1), Limit{true, 2}, 8, int64(48), 8, 0},
@@ -66,7 +68,12 @@ func TestReaders(t *testing.T) {
 		"../../report/testdata/cut.jsonl":           {Lathe, Offline, nil, "", nil, Limit{}, nil, nil, 0, 2},
 		"../../report/testdata/latency.jsonl":       {Lathe, Offline, nil, "", nil, Limit{}, nil, nil, 0, 0},
 		"../../report/testdata/latency.result.json": {VLLM, Offline, nil, "", nil, Limit{}, nil, nil, 0, 1},
-	} {
+	}
+}
+
+// TestReaders reads a result of each program and looks at what it tells.
+func TestReaders(t *testing.T) {
+	for name, want := range filesTell() {
 		t.Run(name, func(t *testing.T) {
 			f := openFile(t, name)
 			if f.Harness != want.harness || f.Kind != want.kind || !slices.Equal(f.Versions, want.versions) || f.Backend != want.backend {
@@ -153,8 +160,11 @@ func TestNameOfTheFile(t *testing.T) {
 	}
 }
 
-// TestMalformed: each is one clear error that names the file and what is wrong.
-func TestMalformed(t *testing.T) {
+// malformed is a file and what its error says.
+type malformed struct{ text, want string }
+
+func malformedFiles(t *testing.T) map[string]malformed {
+	t.Helper()
 	vllm, err := os.ReadFile("testdata/vllm-python.json")
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +175,7 @@ func TestMalformed(t *testing.T) {
 		}
 		return strings.Replace(string(vllm), old, text, 1)
 	}
-	for name, c := range map[string]struct{ text, want string }{
+	return map[string]malformed{
 		"empty":            {"", "it is empty"},
 		"blank":            {" \n\t\n", "it is empty"},
 		"zeros":            {strings.Repeat("\x00", 100), "not JSON at byte 0"},
@@ -192,7 +202,12 @@ func TestMalformed(t *testing.T) {
 		"no benchmark":     {`{"metadata":{"guidellm_version":"0.6.0"},"benchmarks":[]}`, "no benchmark in it"},
 		"ragged csv":       {"build_commit,n_prompt,n_gen\na,1\n", "llama-bench result:"},
 		"only a header":    {"build_commit,n_prompt,n_gen\n", "no test in it"},
-	} {
+	}
+}
+
+// TestMalformed: each is one clear error that names the file and what is wrong.
+func TestMalformed(t *testing.T) {
+	for name, c := range malformedFiles(t) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "r.json")
 			if err := os.WriteFile(path, []byte(c.text), 0o666); err != nil {

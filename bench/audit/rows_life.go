@@ -3,12 +3,15 @@ package audit
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"lathe/bench/serving"
 )
 
 // lifecycleRows are the rows of table 1G.
-func lifecycleRows() []row {
+func lifecycleRows() []row { return slices.Concat(warmRows(), askedRows(), subjectRows()) }
+
+func warmRows() []row {
 	warm := []Figure{TTFT, E2EL}
 	return []row{
 		{id: "G1", topic: "ready check", moves: warm, keeps: "every request but those of the first prompt", state: func(s side) stance {
@@ -42,6 +45,12 @@ func lifecycleRows() []row {
 		}},
 		{id: "G4", topic: "pause before the run", never: "it lies outside every figure"},
 		{id: "G5", topic: "state of the prefix cache", moves: warm, keeps: "ITL, TPOT; token counts", state: func(side) stance { return untold("what the server had cached is not told") }},
+	}
+}
+
+// askedRows are about what is asked of the server besides the prompt.
+func askedRows() []row {
+	return []row{
 		{id: "G6", topic: "ignore_eos", moves: []Figure{OutputTokens, OutputRate, TotalRate, E2EL}, keeps: "TTFT, ITL", state: func(s side) stance {
 			switch {
 			case of(VLLM, VLLMRust)(s):
@@ -75,6 +84,12 @@ func lifecycleRows() []row {
 		{id: "G10", topic: "profiler", moves: append(times(), rates()...), keeps: "token counts", arises: bothHarnessed, state: func(side) stance { return untold("whether a profiler ran is not told") }},
 		{id: "G11", topic: "LoRA", moves: append(times(), rates()...), keeps: "token counts", arises: bothHarnessed, state: func(side) stance { return untold("whether adapters were used is not told") }},
 		{id: "G12", topic: "extra body", moves: append(times(), OutputTokens), keeps: "what it does not touch", arises: bothHarnessed, state: func(side) stance { return untold("fields added to the bodies are not told") }},
+	}
+}
+
+// subjectRows are about what was asked of what.
+func subjectRows() []row {
+	return []row{
 		{id: "G13", topic: "data set and lengths", moves: []Figure{Everything}, keeps: "nothing: the work was not the same", state: dataset, equal: sameWork},
 		{id: "G14", topic: "server", moves: []Figure{Everything}, keeps: "nothing", arises: bothHarnessed, state: func(side) stance { return untold("host, port and machine of the server are not told") }},
 		{id: "G15", topic: "model", moves: []Figure{Everything}, keeps: "nothing", state: func(s side) stance {

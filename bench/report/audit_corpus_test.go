@@ -22,8 +22,8 @@ func figuresOf(f *audit.File) map[audit.Figure]float64 {
 	return all
 }
 
-// explained says whether a row of a comparison moves a figure, or may.
-func explained(c *audit.Comparison, f audit.Figure) bool {
+// movedBySomeRow says whether a row of a comparison moves a figure, or may.
+func movedBySomeRow(c *audit.Comparison, f audit.Figure) bool {
 	for _, r := range c.Rows {
 		for _, m := range r.Moves {
 			if m.Figure == f || m.Figure == audit.Everything {
@@ -79,7 +79,7 @@ func TestAuditExplainsEveryDifference(t *testing.T) {
 						continue
 					}
 					differ++
-					if !explained(got, f) {
+					if !movedBySomeRow(got, f) {
 						t.Errorf("%s: %s is %v by %s and %v by %s, and no row says why: %q", s.Name, f, va, names[x], vb, names[y], idsOf(got, audit.Moves))
 					}
 				}

@@ -143,7 +143,7 @@ func (app *application) checks(f *audit.File, o auditOptions, count serving.Coun
 	if err != nil {
 		return nil, usageError("", "audit: %w", err)
 	}
-	return audit.CheckReadings(f, results), nil
+	return audit.CheckReadings(f, results, count), nil
 }
 
 // readingVars are the flags of report that say how a capture is read.

@@ -25,9 +25,14 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
-			golden, err := filepath.Abs("../../engine/testdata/golden")
-			e.Setenv("GOLDEN", golden)
-			return err
+			for name, path := range map[string]string{"GOLDEN": "../../engine/testdata/golden", "RESULTS": "../../bench/audit/testdata"} {
+				abs, err := filepath.Abs(path)
+				if err != nil {
+					return err
+				}
+				e.Setenv(name, abs)
+			}
+			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "recorded": recorded},
 	})
