@@ -1,0 +1,9 @@
+#include "honest_silu_mul.h"
+
+KERNEL
+{
+    (void)ctx;
+    (void)a;
+    (void)honest;
+    return 0;
+}
