@@ -42,7 +42,7 @@ func newRootCommand(app *application) *cobra.Command {
 	model := group("model", "Look at a model, or get the small real one",
 		"  lathe model info preset:llama-3-8b", newModelInfoCommand(app), newModelFetchCommand(app))
 	root.AddCommand(bench, newCompareCommand(app), newExplainCommand(app), newPowerCommand(app), newCalibrateCommand(app), newGateCommand(app),
-		newGenerateCommand(app), newReportCommand(app), newAuditCommand(app), newRooflineCommand(app), model, newDoctorCommand(app), newVersionCommand(app))
+		newKernelCommand(app), newGenerateCommand(app), newReportCommand(app), newAuditCommand(app), newRooflineCommand(app), model, newDoctorCommand(app), newVersionCommand(app))
 	root.SetHelpCommand(newHelpCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"lathe/engine/operator"
 )
 
 // application is what every command needs of the outside.
@@ -40,6 +42,9 @@ func (app *application) execute(ctx context.Context, args []string) (err error) 
 			err = usageError("this is a fault of lathe; please report the command line", "internal: %v", p)
 		}
 	}()
+	if len(args) == 1 && args[0] == operatorProcess {
+		return operator.Serve()
+	}
 	root := newRootCommand(app)
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		if len(args) == 1 {

@@ -14,6 +14,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == operatorProcess {
+		main()
+	}
 	if os.Getenv(childVariable) != "" {
 		childMain()
 	}
