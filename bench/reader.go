@@ -198,7 +198,7 @@ func decode(line []byte) (any, error) {
 		return nil, nil
 	}
 	if err := json.Unmarshal(line, rec); err != nil {
-		return nil, fmt.Errorf("%s record: %w", kind, err)
+		return nil, fmt.Errorf("%s record: %w", kind, plainly(err))
 	}
 	if *named != kind {
 		return nil, fmt.Errorf("record of two kinds, %q and %q", kind, *named)
@@ -217,9 +217,11 @@ func kindOf(line []byte) (Kind, error) {
 			return Kind(rest[:i]), nil
 		}
 	}
-	var k struct{ Kind Kind }
+	var k struct {
+		Kind Kind `json:"kind"`
+	}
 	if err := json.Unmarshal(line, &k); err != nil {
-		return "", fmt.Errorf("not a record: %w", err)
+		return "", fmt.Errorf("not a record: %w", plainly(err))
 	}
 	return k.Kind, nil
 }
