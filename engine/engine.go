@@ -199,10 +199,16 @@ func (e *Engine) flush() error {
 }
 
 // Decode submits one row a sequence: the token that the last step chose, at the
-// next position.
+// next position. A last step that nobody waited for is waited for first: its
+// token is wanted, and no backend queues steps (token -1 of backend.h) yet.
 func (e *Engine) Decode() error {
-	if !e.ready || e.pending {
-		return fmt.Errorf("decode: the prompts are not in the cache yet: Prefill and Wait first")
+	if !e.ready {
+		return fmt.Errorf("decode: the prompts are not in the cache yet: Prefill first")
+	}
+	if e.pending {
+		if err := e.Wait(); err != nil {
+			return err
+		}
 	}
 	e.step.start()
 	e.clearRows()
