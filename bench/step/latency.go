@@ -40,6 +40,12 @@ func (p LatencyPlan) Point() Point {
 	return Point{Batch: p.Batch, InputLen: p.InputLen, OutputLen: p.OutputLen}
 }
 
+// Work counts the prefills and decode steps of a point, warm-up included.
+func (p LatencyPlan) Work(point Point) (prefills, decodes int) {
+	iterations := p.Warmup + p.Iterations
+	return iterations, iterations * (point.OutputLen - 1)
+}
+
 // Validate checks a plan.
 func (p LatencyPlan) Validate() error {
 	for _, count := range []struct {

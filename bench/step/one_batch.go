@@ -83,15 +83,15 @@ func (r Rig) measure(ctx context.Context, p Point, s subject, body func(*measure
 	if reason := p.over(s.maxPositions); reason != "" {
 		return closed(line, &Skip{Reason: reason}), nil
 	}
-	m := &measurement{
-		rig: r, point: p, noSync: s.noSync,
-		cached: -1,
-		timer:  NewTimer(r.Clock, s.records, s.noSync),
-	}
 	if r.Fits != nil {
 		if err := r.Fits(p); err != nil {
 			return closed(line, err), nil
 		}
+	}
+	m := &measurement{
+		rig: r, point: p, noSync: s.noSync,
+		cached: -1,
+		timer:  NewTimer(r.Clock, s.records, s.noSync),
 	}
 	if err := m.rows(s); err != nil {
 		return closed(line, err), nil

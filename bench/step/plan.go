@@ -50,6 +50,7 @@ const (
 	MaxBatch  = 1 << 20
 	MaxLength = 1 << 27
 	MaxCount  = 1 << 24 // repetitions, warm-up steps, tokens of a vocabulary
+	MaxPoints = 1 << 16
 )
 
 // DefaultPlan has SGLang's lengths and our repetitions.
@@ -68,6 +69,16 @@ type Point struct {
 	Batch     int
 	InputLen  int
 	OutputLen int
+}
+
+// Work counts the prefills and decode steps of a point, warm-up included.
+func (p Plan) Work(point Point) (prefills, decodes int) {
+	warm, most := p.PrefillWarmup, point.OutputLen-1
+	if most > 0 {
+		warm = max(warm, (p.StepsWarmup+most-1)/most)
+		decodes = p.StepsWarmup
+	}
+	return warm + max(p.PrefillReps, p.Iterations), decodes + p.Iterations*most
 }
 
 // String names a point as messages do.
@@ -110,6 +121,13 @@ func (p Plan) Validate() error {
 	} {
 		if count.n < count.want || count.n > MaxCount {
 			return fmt.Errorf("plan one-batch: %s %d: want %d to %d", count.name, count.n, count.want, MaxCount)
+		}
+	}
+	points := 1
+	for _, n := range []int{len(p.BatchSizes), len(p.InputLens), len(p.OutputLens)} {
+		if points *= n; points > MaxPoints { // checked at each factor: the product may overflow
+			return fmt.Errorf("plan one-batch: %d batch sizes, %d input lengths and %d output lengths: over %d points",
+				len(p.BatchSizes), len(p.InputLens), len(p.OutputLens), MaxPoints)
 		}
 	}
 	shortest := Point{Batch: 1, InputLen: slices.Min(p.InputLens), OutputLen: slices.Min(p.OutputLens)}

@@ -115,6 +115,9 @@ func TestValidate(t *testing.T) {
 		{"warm-up steps -1: want 0 to 16777216", func(p *step.Plan) { p.StepsWarmup = -1 }},
 		{"empty steps -1: want 0 to 16777216", func(p *step.Plan) { p.Overhead = -1 }},
 		{"vocabulary 0: want 1 to 16777216", func(p *step.Plan) { p.Vocab = 0 }},
+		{"257 batch sizes, 1 input lengths and 256 output lengths: over 65536 points", func(p *step.Plan) {
+			p.BatchSizes, p.OutputLens = slices.Repeat([]int{1}, 257), slices.Repeat([]int{16}, 256)
+		}},
 		{"input 1024 + output 16 is over the model's 1039 positions", func(p *step.Plan) { p.MaxPositions = 1039 }},
 	} {
 		plan := good
@@ -131,6 +134,46 @@ func TestValidate(t *testing.T) {
 	good.MaxPositions = 1040
 	if err := good.Validate(); err != nil {
 		t.Errorf("lengths that just fit: %v", err)
+	}
+}
+
+// TestWorkCountsWhatRuns compares both plans' counts with what the loops submit.
+func TestWorkCountsWhatRuns(t *testing.T) {
+	count := func(m *machine) (prefills, decodes int) {
+		for _, call := range m.log {
+			switch call {
+			case "prefill":
+				prefills++
+			case "decode":
+				decodes++
+			}
+		}
+		return prefills, decodes
+	}
+	for _, output := range []int{1, 2, 5, 9, 40} {
+		for _, reps := range [][2]int{{5, 1}, {1, 3}} {
+			plan := step.DefaultPlan()
+			plan.Vocab, plan.InputLens, plan.OutputLens = 100, []int{4}, []int{output}
+			plan.PrefillReps, plan.Iterations = reps[0], reps[1]
+			m := &machine{}
+			if _, err := step.OneBatch(context.Background(), rigOf(m, newTape(t, m)), plan, plan.Points()); err != nil {
+				t.Fatal(err)
+			}
+			prefills, decodes := count(m)
+			if p, d := plan.Work(plan.Points()[0]); p != prefills || d != decodes {
+				t.Errorf("one-batch, output %d, %v: %d prefills and %d decode steps, the plan says %d and %d", output, reps, prefills, decodes, p, d)
+			}
+		}
+		plan := step.DefaultLatencyPlan()
+		plan.Vocab, plan.OutputLen = 100, output
+		m := &machine{}
+		if _, err := step.Latency(context.Background(), rigOf(m, newTape(t, m)), plan); err != nil {
+			t.Fatal(err)
+		}
+		prefills, decodes := count(m)
+		if p, d := plan.Work(plan.Point()); p != prefills || d != decodes {
+			t.Errorf("latency, output %d: %d prefills and %d decode steps, the plan says %d and %d", output, prefills, decodes, p, d)
+		}
 	}
 }
 

@@ -31,7 +31,7 @@ func runGate(ctx context.Context, app *application, o gateRunOptions) error {
 		return err
 	}
 	if app.dryRun {
-		return app.printPlan(o.Engine, source, points, plan.PrefillReps, plan.Iterations)
+		return app.printPlan(o.Engine, source, points, plan.Work)
 	}
 	l, err := app.loadModel(o.Engine, source)
 	if err != nil {

@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 
 	"lathe/bench"
 	"lathe/bench/report"
@@ -23,7 +20,7 @@ func runLatency(ctx context.Context, app *application, o latencyOptions) error {
 		return usageError("", "%w", err)
 	}
 	if app.dryRun {
-		return app.printPlan(o.Engine, source, []step.Point{plan.Point()}, plan.Iterations+plan.Warmup, plan.Iterations+plan.Warmup)
+		return app.printPlan(o.Engine, source, []step.Point{plan.Point()}, plan.Work)
 	}
 	out, err := openResult(o.OutputJSON)
 	if err != nil {
@@ -95,49 +92,4 @@ func (app *application) showLatency(rec *recording, out *resultFile) error {
 		}
 	}
 	return app.showRaw(rec.writer.Path())
-}
-
-// resultFile is a result that replaces an older one only when it is whole: it is written beside it
-// and renamed.
-type resultFile struct {
-	path string
-	file *os.File
-}
-
-// openResult opens the file before anything is measured; nil for "".
-func openResult(path string) (*resultFile, error) {
-	if path == "" {
-		return nil, nil
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return nil, usageError("--output-json names another place", "open result file: %s: %w", path, err)
-	}
-	return &resultFile{path: path, file: f}, nil
-}
-
-// commit makes what was written the result.
-func (r *resultFile) commit(write func(io.Writer) error) error {
-	err := write(r.file)
-	if err == nil {
-		err = r.file.Chmod(0o644)
-	}
-	if closed := r.file.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(r.file.Name(), r.path)
-	}
-	if err != nil {
-		return fmt.Errorf("write result file: %s: %w", r.path, err)
-	}
-	return nil
-}
-
-// discard removes what was not committed.
-func (r *resultFile) discard() {
-	if r != nil {
-		r.file.Close()
-		os.Remove(r.file.Name())
-	}
 }

@@ -26,7 +26,7 @@ func runOneBatch(ctx context.Context, app *application, o oneBatchOptions) error
 		return usageError("", "%w", err)
 	}
 	if app.dryRun {
-		return app.printPlan(o.Engine, source, plan.Points(), plan.PrefillReps, plan.Iterations)
+		return app.printPlan(o.Engine, source, plan.Points(), plan.Work)
 	}
 	read, err := o.encodePrompts(source, file)
 	if err != nil {

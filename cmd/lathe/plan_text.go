@@ -24,8 +24,8 @@ func assumedBandwidth(backend string) float64 {
 }
 
 // printPlan says what would be measured: points, bytes of a decode step, memory, estimated time.
-// prefills and passes are the repetitions of a point.
-func (app *application) printPlan(o engineOptions, m modelSource, points []step.Point, prefills, passes int) error {
+// work counts the prefills and decode steps of a point.
+func (app *application) printPlan(o engineOptions, m modelSource, points []step.Point, work func(step.Point) (prefills, decodes int)) error {
 	cfg, kv := m.config, 2
 	if o.KVCacheDtype == "f32" || o.Backend == "reference" {
 		kv = 4
@@ -49,7 +49,8 @@ func (app *application) printPlan(o engineOptions, m modelSource, points []step.
 		}
 		mid := cfg.StepBytes(p.Batch, p.InputLen+p.OutputLen/2, kv).Total()
 		prefill := max(float64(cfg.PrefillBytes(p.Batch, p.InputLen, kv).Total()), float64(mid)) / bandwidth
-		seconds := float64(prefills+1)*prefill + float64(passes)*float64(p.OutputLen-1)*float64(mid)/bandwidth
+		prefills, decodes := work(p)
+		seconds := float64(prefills)*prefill + float64(decodes)*float64(mid)/bandwidth
 		total += seconds
 		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%.1f\t%.2f\t%.2f\t\n", p.ID, p.Batch, p.InputLen, p.OutputLen, float64(mid)/1e6, (weights+o.pointBytes(cfg, p, kv))/1e9, seconds)
 	}

@@ -24,7 +24,7 @@ func runRoofline(ctx context.Context, app *application, o rooflineOptions) error
 		return usageError("", "%w", err)
 	}
 	if app.dryRun {
-		return app.printPlan(o.Engine, source, plan.Points(), plan.PrefillReps, plan.Iterations)
+		return app.printPlan(o.Engine, source, plan.Points(), plan.Work)
 	}
 	l, err := app.loadModel(o.Engine, source)
 	if err != nil {
