@@ -24,8 +24,14 @@ func pluginPath(name string) (string, error) {
 		}
 		path = filepath.Join(filepath.Dir(exe), cudaPlugin)
 	}
-	if _, err := os.Stat(path); err != nil {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil && name == path:
+		return "", fmt.Errorf("backend %s: no such plug-in", name)
+	case err != nil:
 		return "", fmt.Errorf("backend %s: %s: no such plug-in", name, path)
+	case !info.Mode().IsRegular(): // opening a pipe waits for its writer
+		return "", fmt.Errorf("backend %s: not a file", name)
 	}
 	return path, nil
 }

@@ -17,6 +17,7 @@ import (
 type rowFile struct {
 	file    *os.File
 	runName string
+	regular bool // a pipe or a device takes rows too, and has none to read back
 }
 
 // openRows opens the file for appending before anything is measured.
@@ -26,11 +27,15 @@ func openRows(path, runName string) (*rowFile, error) {
 			return nil, usageError("--result-filename names another place", "open result file: %w", err)
 		}
 	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o666)
+	r, mode := &rowFile{runName: runName, regular: true}, os.O_RDWR
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		r.regular, mode = false, os.O_WRONLY
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|mode, 0o666)
 	if err != nil {
 		return nil, usageError("--result-filename names another place", "open result file: %w", err)
 	}
-	r := &rowFile{file: f, runName: runName}
+	r.file = f
 	if err := r.endTornRow(); err != nil {
 		f.Close()
 		return nil, err
@@ -56,12 +61,24 @@ func differentFiles(rawFlag, raw, resultFlag, result string) error {
 	return nil
 }
 
+// read gives what stands in the file; nothing of a device, which may never end.
+func (r *rowFile) read() ([]byte, error) {
+	if !r.regular {
+		return nil, nil
+	}
+	have, err := io.ReadAll(io.NewSectionReader(r.file, 0, 1<<62))
+	if err != nil {
+		return nil, fmt.Errorf("read result file: %w", err)
+	}
+	return have, nil
+}
+
 // endTornRow makes the file end with a whole line, whoever wrote it: a last line that is no JSON is
 // the rest of a killed process and is cut off, one that is gets the newline that it lacks.
 func (r *rowFile) endTornRow() error {
-	have, err := io.ReadAll(io.NewSectionReader(r.file, 0, 1<<62))
+	have, err := r.read()
 	if err != nil {
-		return fmt.Errorf("read result file: %w", err)
+		return err
 	}
 	at := bytes.LastIndexByte(have, '\n') + 1
 	switch {
@@ -93,9 +110,9 @@ func (r *rowFile) append(f *bench.File) error {
 // catchUp appends the rows of a resumed run's finished points that the file lacks: the process may
 // have been killed between a point's line and its row.
 func (r *rowFile) catchUp(before *bench.File) error {
-	have, err := io.ReadAll(io.NewSectionReader(r.file, 0, 1<<62))
+	have, err := r.read()
 	if err != nil {
-		return fmt.Errorf("read result file: %w", err)
+		return err
 	}
 	var buf, missing bytes.Buffer
 	if err := report.WriteOneBatchRows(&buf, report.OneBatchRows(before, r.runName)); err != nil {
