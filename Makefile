@@ -13,7 +13,7 @@ FUZZTIME    ?= 10s
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
 .DEFAULT_GOAL := build
-.PHONY: help run test test-all build deps check-tools go-test race race-load native-test asan nocgo notokenizer cross vet-cuda lint fuzz bench clean
+.PHONY: help run test test-all build deps check-tools go-test race race-load native-test asan nocgo notokenizer cross vet-cuda lint acceptance fuzz bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -91,6 +91,9 @@ cross: ## compile the portable path for aarch64 with Debian's cross compiler
 
 vet-cuda: ## vet, link and test the Go code behind the tag cuda on a fake driver
 	third_party/cuda/vet-tags.sh
+
+acceptance: deps ## compare with a real engine: 60 runs of equal plug-ins, 20 of each planted change; on a quiet machine
+	LATHE_ACCEPTANCE=60,20 $(GO) test -run 'TestAcceptanceOfCompare' -count 1 -timeout 4h -v ./cmd/lathe
 
 fuzz: deps ## every fuzz target for FUZZTIME (10s)
 	@$(GO) list -f '{{$$p := .}}{{range .TestGoFiles}}{{$$p.Dir}}/{{.}} {{$$p.ImportPath}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$$p.Dir}}/{{.}} {{$$p.ImportPath}}{{"\n"}}{{end}}' ./... | \

@@ -278,8 +278,9 @@ func (s *sides) withoutReference() string {
 
 // after holds the sides against the reference once more, when everything was timed, and records it.
 func (c *sideCheck) after(rec *recording) error {
-	if !c.checked {
-		return nil
+	failed := slices.ContainsFunc(c.before, func(f compare.Finding) bool { return !f.OK })
+	if !c.checked || failed {
+		return nil // nothing was timed
 	}
 	found, err := c.reference(compare.After)
 	if err != nil {
