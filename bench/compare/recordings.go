@@ -35,20 +35,24 @@ const (
 // Recordings compares two finished recordings of the offline loops. Decode steps
 // are compared at equal context lengths only, points only where both have them.
 // The units are repetitions where both have four or more, otherwise stretches of
-// contexts: the interval is about this pair of runs, not about the next one.
+// contexts: the interval is about this pair of runs, not about the next one. Of two
+// interleaved recordings with the same variant a, the variants b are compared.
 func Recordings(a, b *bench.File, o RecordingOptions) (Result, error) {
 	r := Result{Verdict: Inconclusive, Reasons: []string{}, Points: []PointResult{}, Warnings: []string{Separate},
 		A: o.A, B: o.B, Complete: a.Complete() && b.Complete()}
 	if o.Delta != nil && !(*o.Delta > 0 && *o.Delta < 1) {
 		return r, fmt.Errorf("compare recordings: threshold %g: want above 0 and below 1", *o.Delta)
 	}
-	for _, f := range []*bench.File{a, b} {
-		if Interleaved(f) {
-			return r, errors.New("compare recordings: a file holds an interleaved comparison: report judges it alone")
-		}
+	interleaved := Interleaved(a)
+	if interleaved != Interleaved(b) {
+		return r, errors.New("compare recordings: one file holds an interleaved comparison, the other does not: report judges the first alone")
+	}
+	differences := unlike(a, b)
+	if interleaved {
+		differences, r.Warnings = withoutSeed(differences), []string{BesideTheSame}
 	}
 	refused := false
-	for _, d := range unlike(a, b) {
+	for _, d := range differences {
 		if d.refuses {
 			refused = true
 			r.Reasons = append(r.Reasons, "not comparable: "+d.what)
@@ -70,6 +74,12 @@ func Recordings(a, b *bench.File, o RecordingOptions) (Result, error) {
 	}
 	if refused {
 		r.Verdict = Invalid
+		return r, nil
+	}
+	if interleaved {
+		if err := o.twoInterleaved(&r, a, b); err != nil {
+			return r, fmt.Errorf("compare recordings: %w", err)
+		}
 		return r, nil
 	}
 	o.points(&r, a, b)
@@ -140,12 +150,12 @@ func (o RecordingOptions) points(r *Result, a, b *bench.File) {
 		r.Reasons = append(r.Reasons, "not comparable: no point in common")
 		return
 	}
-	o.headline(r, es)
+	o.headline(r, es, Separate)
 }
 
 // headline is the mean of the points. Nothing is known of how the points of one
 // run hang together, so its interval is that of points which move as one.
-func (o RecordingOptions) headline(r *Result, es []estimate) {
+func (o RecordingOptions) headline(r *Result, es []estimate, warning string) {
 	if len(es) > 0 {
 		var m estimate
 		n := float64(len(es))
@@ -168,7 +178,7 @@ func (o RecordingOptions) headline(r *Result, es []estimate) {
 			r.Verdict = p.Verdict
 		}
 	}
-	r.Reasons = append(r.Reasons, Separate)
+	r.Reasons = append(r.Reasons, warning)
 }
 
 // point judges one point of two recordings.
@@ -184,28 +194,13 @@ func (o RecordingOptions) point(a, b recorded) (PointResult, estimate, bool) {
 	r.AMedianNS, r.BMedianNS = medianTime(a.steps, device), medianTime(b.steps, device)
 	r.Votes = recordingVotes(a.steps, b.steps)
 	e, ok := o.estimate(a, b, device)
-	if !ok {
-		r.Reasons = append(r.Reasons, "too few repetitions and common contexts for an interval")
-	} else {
-		r.ChangePercent, r.IntervalPercent = rounded(percent(e.mean)), interval(e.lo, e.hi)
-		r.ThresholdPercent, r.DetectablePercent = rounded(percent(e.threshold)), rounded(percent(e.detectable))
-		r.PValue = rounded(e.p)
-		_, r.ThresholdFrom = o.limit()
-		if v := decide(e, false); v != undecided {
-			r.Verdict = v
-		}
-	}
-	for _, v := range r.Votes {
-		switch {
-		case v.Effect == MadeInvalid, v.Effect == MadeInconclusive && r.Verdict != Invalid:
-			r.Verdict = Verdict(v.Effect)
-			r.Reasons = append(r.Reasons, v.Check+": "+v.Detail)
-		}
-	}
 	if ok {
-		r.Reasons = append(r.Reasons, describe(r.Verdict, e, fmt.Sprintf("%d steps, 1 run a side", r.Steps), ""))
+		_, from := o.limit()
+		r.fill(e, from)
+	} else {
+		r.Reasons = append(r.Reasons, "too few repetitions and common contexts for an interval")
 	}
-	return r, e, ok
+	return o.voted(r, e, ok)
 }
 
 // estimate takes repetitions as units where both sides have enough of them.
