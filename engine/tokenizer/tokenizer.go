@@ -152,7 +152,7 @@ func (t *Tokenizer) CheckVocab(modelVocab int) error {
 // ids decode to " wN". It has no control tokens.
 func Bytes(vocab int) *Tokenizer {
 	vocab = max(0, min(vocab, math.MaxInt32))
-	return &Tokenizer{enc: byteEncoder{vocab}, vocabulary: vocabulary{size: vocab, kind: kindPreset}}
+	return &Tokenizer{enc: byteEncoder{vocab}, vocabulary: vocabulary{size: vocab, model: vocab, kind: kindPreset}}
 }
 
 type byteEncoder struct{ vocab int }

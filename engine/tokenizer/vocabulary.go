@@ -38,6 +38,7 @@ type vocabulary struct {
 	tokens  []token
 	ids     map[string]int32
 	size    int    // highest id + 1
+	model   int    // entries of the model's own vocabulary
 	strip   int    // characters of stripSet dropped at the start of the text
 	stripOf string // the character that strip drops
 	first   bool   // the first token loses every U+2581 (the Metaspace decoder)
@@ -56,6 +57,37 @@ func (v *vocabulary) VocabSize() int { return v.size }
 func (v *vocabulary) ID(text string) (int32, bool) {
 	id, ok := v.ids[text]
 	return id, ok
+}
+
+// ModelVocabSize counts the entries of the model's own vocabulary, added tokens left out: what the Python tokenizers
+// call vocab_size.
+func (v *vocabulary) ModelVocabSize() int { return v.model }
+
+// Special is the ids of the control tokens, ascending.
+func (v *vocabulary) Special() []int32 {
+	return v.where(func(t token) bool { return t.control })
+}
+
+// Vocabulary is every id that there is a token for, added ones included, ascending.
+func (v *vocabulary) Vocabulary() []int32 {
+	if v.kind != kindPreset {
+		return v.where(func(t token) bool { return t.present })
+	}
+	ids := make([]int32, v.size)
+	for i := range ids {
+		ids[i] = int32(i)
+	}
+	return ids
+}
+
+func (v *vocabulary) where(wanted func(token) bool) []int32 {
+	var ids []int32
+	for i, t := range v.tokens {
+		if wanted(t) {
+			ids = append(ids, int32(i))
+		}
+	}
+	return ids
 }
 
 // Control reports whether id is a control token.
@@ -125,7 +157,7 @@ func parseVocabulary(data []byte) (*vocabulary, error) {
 	if top < 0 {
 		return nil, errors.New("it has no tokens")
 	}
-	v.size = int(top) + 1
+	v.size, v.model = int(top)+1, len(words)
 	v.tokens = make([]token, v.size)
 	v.ids = make(map[string]int32, len(words)+len(f.AddedTokens))
 	for text, id := range words {
