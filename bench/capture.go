@@ -1,5 +1,7 @@
 package bench
 
+import "encoding/json"
+
 // Read is one socket read of a response body, as it came.
 type Read struct {
 	TNS      int64  `json:"t_ns"`      // on the run's clock
@@ -53,4 +55,32 @@ type Attempt struct {
 	EndNS      int64  `json:"end_ns"`
 	Status     *int   `json:"status"`
 	ErrorClass string `json:"error_class"`
+}
+
+// Answer is what the server said of itself beside the requests of a serving run,
+// as far as a figure is made of it: /metrics, /server_info.
+type Answer struct {
+	Kind   Kind   `json:"kind"`
+	Path   string `json:"path"`
+	TNS    int64  `json:"t_ns"`
+	Status int    `json:"status"`
+	Body   string `json:"body"`
+}
+
+// ClientRun is what the client of a serving run knows at its end and its
+// requests do not tell. The line stands before the end line.
+type ClientRun struct {
+	Kind        Kind            `json:"kind"`
+	StartNS     int64           `json:"start_ns"` // offset 0 of the schedule
+	EndNS       int64           `json:"end_ns"`   // when the last request had ended
+	Planned     int             `json:"planned"`  // requests
+	Unsent      int             `json:"unsent"`   // because the run ended before
+	Schedule    json.RawMessage `json:"schedule"` // the realised schedule of an open loop that was sent whole; else null
+	Exponential bool            `json:"exponential"`
+	Connections json.RawMessage `json:"connections"`
+	Address     string          `json:"address"` // that connections went to
+	Proxy       string          `json:"proxy"`   // "" for none
+	Stalls      int             `json:"stalls"`  // times that reading waited for the disk
+	Limits      []string        `json:"limits"`  // why the client itself may be what was measured
+	Warnings    []string        `json:"warnings"`
 }

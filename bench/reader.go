@@ -68,8 +68,8 @@ func (r *Reader) Close() error { return r.close() }
 func (r *Reader) Warnings() []string { return r.warnings }
 
 // Next returns the next record as a pointer to its type (*Run, *Resume, *Point,
-// *Step, *Iteration, *Check, *Reads, *Request, *End), or io.EOF. Lines of an
-// unknown kind are skipped. The first record is always the *Run.
+// *Step, *Iteration, *Check, *Reads, *Request, *Answer, *ClientRun, *End), or
+// io.EOF. Lines of an unknown kind are skipped. The first record is always the *Run.
 func (r *Reader) Next() (any, error) {
 	for {
 		line, err := r.lines.next()
@@ -187,6 +187,12 @@ func decode(line []byte) (any, error) {
 		rec, named = v, &v.Kind
 	case KindRequest:
 		v := new(Request)
+		rec, named = v, &v.Kind
+	case KindAnswer:
+		v := new(Answer)
+		rec, named = v, &v.Kind
+	case KindClient:
+		v := new(ClientRun)
 		rec, named = v, &v.Kind
 	case KindEnd:
 		v := new(End)

@@ -18,6 +18,8 @@ const (
 	KindCheck     Kind = "check"
 	KindReads     Kind = "reads"
 	KindRequest   Kind = "request"
+	KindAnswer    Kind = "answer"
+	KindClient    Kind = "client"
 	KindEnd       Kind = "end"
 )
 

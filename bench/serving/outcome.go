@@ -66,6 +66,9 @@ type Outcome struct {
 // Start is when the request function took its start stamp, in seconds.
 func (o *Outcome) Start() float64 { return seconds(o.StartNS) }
 
+// StartOn is Start on a clock that shows originNS at the capture's 0.
+func (o *Outcome) StartOn(originNS int64) float64 { return seconds(originNS + o.StartNS) }
+
 // Chunks yields the texts of the frames behind ITL (SGLang's OpenAI backends).
 func (o *Outcome) Chunks() iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {

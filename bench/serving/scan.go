@@ -11,7 +11,9 @@ import (
 // Capture is what a capture holds besides its requests.
 type Capture struct {
 	Run      bench.Run
-	End      *bench.End // nil where it was cut
+	Answers  []bench.Answer   // of the server about itself, in their order
+	Client   *bench.ClientRun // nil where it was cut, or written by another tool
+	End      *bench.End       // nil where it was cut
 	Warnings []string
 }
 
@@ -80,6 +82,10 @@ func (c *Capture) scan(r *bench.Reader, feed func(rec any)) error {
 		switch v := rec.(type) {
 		case *bench.Run:
 			c.Run = *v
+		case *bench.Answer:
+			c.Answers = append(c.Answers, *v)
+		case *bench.ClientRun:
+			c.Client = v
 		case *bench.End:
 			c.End = v
 		case *bench.Reads, *bench.Request:
@@ -104,7 +110,22 @@ func Read(r *bench.Reader, all []Semantics, opt Options) (*Capture, []*Result, e
 	}
 	results := make([]*Result, len(all))
 	for i, g := range readings {
+		g.told(c.Answers)
 		results[i] = g.Result(c.DurationNS())
 	}
 	return c, results, nil
+}
+
+// told takes the acceptance length out of what the server said of itself, where SGLang's client would
+// and the options name none.
+func (g *Reading) told(answers []bench.Answer) {
+	if g.sem.Harness != SGLang || g.opt.AcceptLength != 0 {
+		return
+	}
+	for _, a := range answers {
+		if a.Path == "/server_info" && a.Status == 200 {
+			_, g.opt.AcceptLength = AcceptLength([]byte(a.Body), g.sem.Backend)
+			return
+		}
+	}
 }
