@@ -47,7 +47,9 @@ func reset(c net.Conn) {
 	c.Close()
 }
 
-// faults are what a server can do wrong once a connection stands.
+// faults are what a server can do wrong once a connection stands. Whole answers
+// say that it closes: the script hears no further request, and one that found the
+// connection idle would wait for its answer.
 func faults() map[string]struct {
 	script script
 	class  Class
@@ -96,8 +98,8 @@ func faults() map[string]struct {
 			return pour(c, chunk(strings.Repeat("y\n", 32<<10)))
 		}), ClassBodySize, "cut", "y\ny\n"},
 		"compressed":   {write("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n", func(c net.Conn) bool { return pour(c, chunk("\x1f\x8b\x08"+strings.Repeat("\x00", 4096))) }), ClassCompressed, "cut", ""},
-		"content type": {write("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>", block), ClassContentType, "eof", "<html>"},
-		"status 500":   {write("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 4\r\n\r\noops", block), ClassStatus, "http_error", "oops"},
+		"content type": {write("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length: 6\r\n\r\n<html>", block), ClassContentType, "eof", "<html>"},
+		"status 500":   {write("HTTP/1.1 500 Internal Server Error\r\nConnection: close\r\nContent-Length: 4\r\n\r\noops", block), ClassStatus, "http_error", "oops"},
 	}
 }
 

@@ -92,10 +92,10 @@ func TestP110_LateAccept(t *testing.T) {
 
 // Thousands of streams in one process.
 func TestThousandStreams(t *testing.T) {
-	if _, warnings := Prepare(0); len(warnings) > 0 {
+	const n = 1500
+	if _, warnings := Prepare(0, n); len(warnings) > 0 {
 		t.Log(warnings)
 	}
-	const n = 1500
 	var here atomic.Int64
 	all := make(chan bool)
 	srv := serve(t, func(c net.Conn, r *http.Request, k int64) bool {

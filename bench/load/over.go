@@ -40,6 +40,9 @@ func (r *running) settled(x *exchange, e ending) {
 	if r.rec != nil {
 		r.rec.close(x.record(e))
 	}
+	if r.plan.Over != nil {
+		r.plan.Over.Add(1)
+	}
 	r.mu.Lock()
 	r.res.Started++
 	if e.class == "" {

@@ -3,6 +3,7 @@ package load
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"lathe/bench"
@@ -27,6 +28,7 @@ type Plan struct {
 	Grace time.Duration
 
 	Capture *bench.Writer // nil: warm-up, nothing is kept
+	Over    *atomic.Int64 // counts the requests that have ended, for who looks on; nil: nobody does
 }
 
 func (p Plan) validate() error {
@@ -95,7 +97,8 @@ func (r *Result) judge(p Plan) {
 		return
 	}
 	r.Realised = &real
-	if p.Concurrency > 0 && real.Lag.P99NS > int64(arrival.DefaultLimits().LagP99) {
+	// A schedule of one moment is no rate that permits could fail to keep up with.
+	if p.Concurrency > 0 && real.PlannedRate != nil && real.Lag.P99NS > int64(arrival.DefaultLimits().LagP99) {
 		r.ClientLimits = append(r.ClientLimits, fmt.Sprintf("client-limited: %d permits cannot keep up with the schedule (send lag p99 %v)", p.Concurrency, time.Duration(real.Lag.P99NS)))
 	}
 }

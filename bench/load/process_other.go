@@ -2,4 +2,4 @@
 
 package load
 
-func raiseFiles() string { return "" }
+func raiseFiles(int) string { return "" }
