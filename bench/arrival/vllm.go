@@ -87,6 +87,19 @@ func (v VLLM) Schedule(r *pyrand.Legacy) (Schedule, error) {
 	return absolute(offsets, rates), nil
 }
 
+// Rates is the rate at which the gap before each request is drawn.
+func (v VLLM) Rates() ([]float64, error) {
+	rates := make([]float64, v.N)
+	for i := range rates {
+		rate, err := v.rate(i)
+		if err != nil {
+			return nil, err
+		}
+		rates[i] = rate
+	}
+	return rates, nil
+}
+
 // rate is the rate of request i.
 func (v VLLM) rate(i int) (float64, error) {
 	rate := v.Rate

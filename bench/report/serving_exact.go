@@ -32,6 +32,7 @@ func exactRequest(w *pyJSON, q *serving.ExactRequest) {
 		w.set("output_tokens", countValue(q.Output))
 		w.set("output_source", orNull(q.OutputSource))
 		w.set("prompt_source", orNull(q.PromptSource))
+		w.set("cached_prompt_tokens", countValue(q.Cached))
 		w.set("endpoint", q.Endpoint)
 		w.set("requested_output_len", q.Requested)
 		w.set("finish_reason", orNull(q.FinishReason))
@@ -82,6 +83,8 @@ func exactMetricsJSON(w *pyJSON, m *serving.ExactMetrics) {
 		w.with("output_sources", func() { tallies(w, m.Sources) })
 		w.set("request_throughput", m.RequestThroughput)
 		w.set("request_goodput", m.RequestGoodput)
+		w.with("objectives", func() { attainment(w, m.SLO) })
+		w.set("cached_prompt_tokens", m.CachedPrompt)
 		w.set("input_token_throughput", m.InputThroughput)
 		w.set("output_token_throughput", m.OutputThroughput)
 		w.set("total_token_throughput", m.TotalThroughput)
@@ -129,6 +132,26 @@ func exactStatsJSON(w *pyJSON, s *serving.ExactStats) {
 		w.set("min", s.Min)
 		w.set("max", s.Max)
 		w.with("percentiles", func() { quantiles(w, s.Percentiles) })
+	})
+}
+
+func attainment(w *pyJSON, a *serving.Attainment) {
+	if a == nil {
+		w.value(nil)
+		return
+	}
+	w.object(func() {
+		w.set("met", a.Met)
+		w.set("judged", a.Judged)
+		w.set("late", a.Late)
+		w.set("failed", a.Failed)
+		w.set("excluded", a.Excluded)
+		if w.key("attainment"); a.Judged > 0 {
+			w.value(float64(a.Met) / float64(a.Judged))
+		} else {
+			w.value(nil)
+		}
+		w.done()
 	})
 }
 

@@ -16,10 +16,19 @@ const longText = 2000
 // ServingJSON writes the JSON report of a capture: an object with a member a
 // semantics. Equal results give equal bytes; they are written as they come.
 func ServingJSON(out io.Writer, results []*serving.Result) error {
+	return ServedJSON(out, results, nil)
+}
+
+// ServedJSON is ServingJSON with a last member "client" of JSON text, where there
+// is some: what the client says of its own run.
+func ServedJSON(out io.Writer, results []*serving.Result, client []byte) error {
 	w := &pyJSON{out: out}
 	w.object(func() {
 		for _, r := range results {
 			w.with(r.Semantics.String(), func() { servingResult(w, r) })
+		}
+		if client != nil {
+			w.with("client", func() { w.raw(string(client)) })
 		}
 	})
 	w.b = append(w.b, '\n')

@@ -56,7 +56,7 @@ func SGLangBlock(run SGLangRun, r *serving.Result) (string, error) {
 	k.title(" Serving Benchmark Result ", '=')
 	k.line("Backend:", run.Backend)
 	k.line("Traffic request rate:", run.rate())
-	if run.MaxConcurrency != nil {
+	if run.MaxConcurrency != nil && *run.MaxConcurrency != 0 {
 		k.line("Max request concurrency:", *run.MaxConcurrency)
 	} else {
 		k.line("Max request concurrency:", "not set")

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -18,8 +17,9 @@ type reading struct {
 	outputRate            *float64
 	ttft, tpot, itl, e2el *serving.ExactStats
 	gap                   *serving.ExactStats
-	sample                string // what one sample of itl is
-	counted               string // what counts an output token
+	late, lateEnd         *serving.ExactStats // TTFT and E2EL from the schedule
+	sample                string              // what one sample of itl is
+	counted               string              // what counts an output token
 	concurrent            int
 }
 
@@ -58,6 +58,9 @@ func readingOf(r *serving.Result) reading {
 		m := r.ExactM
 		x.ok, x.failed, x.input, x.output, x.outputRate, x.concurrent = m.Completed, m.Failed, m.TotalInput, m.TotalOutput, m.OutputThroughput, m.MaxConcurrent
 		x.ttft, x.tpot, x.itl, x.e2el, x.gap = m.TTFT, m.TPOT, m.ITL, m.E2EL, m.FrameGap
+		if m.Queue != nil && m.Queue.Max >= queueShown {
+			x.late, x.lateEnd = m.TTFTFromSchedule, m.E2ELFromSchedule
+		}
 		if m.ITL != nil {
 			x.sample = "a token by the server's count"
 		}
@@ -72,57 +75,6 @@ func readingOf(r *serving.Result) reading {
 
 func harnessStats(s serving.Stats) *serving.ExactStats {
 	return &serving.ExactStats{Mean: s.Mean, Median: s.Median, Percentiles: s.Percentiles}
-}
-
-// statRow is a row of the table for one figure of one metric.
-func statRow(label string, of func(reading) *serving.ExactStats, value func(*serving.ExactStats) *float64) tableRow {
-	return tableRow{label, func(x reading) string {
-		s := of(x)
-		if s == nil {
-			return none
-		}
-		return sigOr(value(s), 1, 4)
-	}}
-}
-
-type tableRow struct {
-	label string
-	cell  func(reading) string
-}
-
-func servingRows() []tableRow {
-	whole := func(n func(reading) int64) func(reading) string {
-		return func(x reading) string { return strconv.FormatInt(n(x), 10) }
-	}
-	rows := []tableRow{
-		{"requests ok", whole(func(x reading) int64 { return int64(x.ok) })},
-		{"requests failed", whole(func(x reading) int64 { return int64(x.failed) })},
-		{"input tokens", whole(func(x reading) int64 { return x.input })},
-		{"output tokens", whole(func(x reading) int64 { return x.output })},
-		{"output tok/s", func(x reading) string { return sigOr(x.outputRate, 1, 5) }},
-		{"peak concurrent", whole(func(x reading) int64 { return int64(x.concurrent) })},
-	}
-	mean := func(s *serving.ExactStats) *float64 { return &s.Mean }
-	median := func(s *serving.ExactStats) *float64 { return &s.Median }
-	p99 := func(s *serving.ExactStats) *float64 {
-		for _, q := range s.Percentiles {
-			if q.P == 99 {
-				return &q.Value
-			}
-		}
-		return nil
-	}
-	for _, m := range []struct {
-		name string
-		of   func(reading) *serving.ExactStats
-	}{
-		{"TTFT", func(x reading) *serving.ExactStats { return x.ttft }}, {"TPOT", func(x reading) *serving.ExactStats { return x.tpot }},
-		{"ITL", func(x reading) *serving.ExactStats { return x.itl }}, {"frame gap", func(x reading) *serving.ExactStats { return x.gap }},
-		{"E2EL", func(x reading) *serving.ExactStats { return x.e2el }},
-	} {
-		rows = append(rows, statRow("mean "+m.name+" ms", m.of, mean), statRow("median "+m.name+" ms", m.of, median), statRow("p99 "+m.name+" ms", m.of, p99))
-	}
-	return rows
 }
 
 // ServingTable writes the readings of one capture side by side, and under them
@@ -147,30 +99,6 @@ func readingsOf(results []*serving.Result) []reading {
 		all[i] = readingOf(r)
 	}
 	return all
-}
-
-// servingCells is the table: the names of the readings, then a row a figure that at
-// least one of them has.
-func servingCells(all []reading) [][]string {
-	cells := [][]string{{""}}
-	for _, x := range all {
-		cells[0] = append(cells[0], x.r.Semantics.String())
-	}
-	for _, row := range servingRows() {
-		line, some := []string{row.label}, false
-		for _, x := range all {
-			cell := none
-			if x.r.Err == "" {
-				cell = row.cell(x)
-			}
-			some = some || cell != none
-			line = append(line, cell)
-		}
-		if some {
-			cells = append(cells, line)
-		}
-	}
-	return cells
 }
 
 // servingWords says what each reading counts.
@@ -207,7 +135,7 @@ func servingNotes(results []*serving.Result) []fact {
 		const shown = 10
 		for i, note := range notes {
 			if i == shown {
-				lines = append(lines, fact{"note", fmt.Sprintf("… and %d more requests on which the readings disagree", len(notes)-shown)})
+				lines = append(lines, fact{"note", fmt.Sprintf("… and %d more causes for which the readings disagree", len(notes)-shown)})
 				break
 			}
 			lines = append(lines, fact{"note", plain(note)})

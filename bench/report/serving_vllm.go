@@ -33,6 +33,9 @@ type VLLMRun struct {
 	Diffusion          *serving.Diffusion
 	Probe              *Probe
 	RPSChanges         []RPSChange
+	// ClockOriginNS is CLOCK_MONOTONIC at the capture's 0: start times are told on
+	// the machine's clock, as vLLM's client does.
+	ClockOriginNS int64
 }
 
 // Probe is what probe requests beside the run took.

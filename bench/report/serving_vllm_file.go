@@ -93,7 +93,7 @@ func (run *VLLMRun) lists(d *members, r *serving.Result) {
 		each("latencies", func(o *serving.Outcome) any { return o.Latency })
 	}
 	if run.SaveDetailed {
-		each("start_times", func(o *serving.Outcome) any { return o.Start() })
+		each("start_times", func(o *serving.Outcome) any { return o.StartOn(run.ClockOriginNS) })
 	}
 	if sw.QueueTime {
 		each("queue_times", func(o *serving.Outcome) any { return float64(o.QueueNS) / 1e9 })

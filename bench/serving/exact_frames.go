@@ -32,7 +32,7 @@ type exactFrames struct {
 	objects   int // bare values, or events with JSON
 
 	firstByte, firstEvent, firstContent, done *int64
-	usage, prompt                             Count
+	usage, prompt, cached                     Count
 	finish                                    string
 	sawUsage, finalUsage                      bool
 	bad                                       failure
@@ -161,6 +161,9 @@ func (x *exactFrames) take(p payload, t int64) {
 	}
 	if p.prompt.Valid {
 		x.prompt = p.prompt
+	}
+	if p.cached.Valid {
+		x.cached = p.cached
 	}
 	if p.finish != "" {
 		x.finish = p.finish

@@ -44,6 +44,8 @@ type ExactMetrics struct {
 
 	RequestThroughput, InputThroughput, OutputThroughput, TotalThroughput *float64
 	RequestGoodput                                                        *float64
+	SLO                                                                   *Attainment // nil without objectives
+	CachedPrompt                                                          *int64      // prompt tokens from the prefix cache; nil where no server says
 
 	Queue, Headers, FirstByte *ExactStats
 	TTFT, TTFTFromSchedule    *ExactStats
@@ -62,6 +64,10 @@ type ExactMetrics struct {
 	Keepalives, Malformed     int
 	Unterminated              int
 }
+
+// Attainment is how many requests met every objective. One that failed did not;
+// one that the run itself ended, at its deadline or by an interrupt, is left out.
+type Attainment struct{ Met, Judged, Late, Failed, Excluded int }
 
 const nsPerMS = 1e6
 
@@ -85,13 +91,22 @@ func exactMetrics(r *Result, opt Options, open int, lag *lags) {
 	s := &exactSamples{perToken: true}
 	lens := make([]Count, len(r.Exact))
 	sources, failures := map[string]int{}, map[string]int{}
+	goal := &Attainment{}
 	for i := range r.Exact {
 		q := &r.Exact[i]
 		m.Keepalives, m.Malformed, m.Unterminated = m.Keepalives+q.Keepalives, m.Malformed+q.Malformed, m.Unterminated+q.Unterminated
 		if !q.Success {
 			m.Failed++
 			failures[q.ErrorClass]++
+			goal.fail(q.Ended)
 			continue
+		}
+		if q.Cached.Valid {
+			n := q.Cached.N
+			if m.CachedPrompt != nil {
+				n += *m.CachedPrompt
+			}
+			m.CachedPrompt = &n
 		}
 		lens[i] = q.Output
 		m.Completed++
@@ -102,8 +117,21 @@ func exactMetrics(r *Result, opt Options, open int, lag *lags) {
 	}
 	m.Failures, m.Sources = tallies(failures), tallies(sources)
 	s.into(m, r, opt, len(slos) > 0)
+	if len(slos) > 0 {
+		goal.Met, goal.Late = s.good, m.Completed-s.good
+		goal.Judged = m.Completed + goal.Failed
+		m.SLO = goal
+	}
 	r.ExactM, r.OutputLens = m, lens
 	exactNotes(r, m)
+}
+
+func (a *Attainment) fail(byTheRun bool) {
+	if byTheRun {
+		a.Excluded++
+	} else {
+		a.Failed++
+	}
 }
 
 func tallies(counts map[string]int) []Tally {

@@ -20,7 +20,8 @@ type payload struct {
 	cumulated Count  // tokens generated so far
 	own       Count  // tokens of this frame, by ids or logprobs
 	prompt    Count
-	usage     bool // a usage object was there
+	cached    Count // prompt tokens that came from the server's prefix cache
+	usage     bool  // a usage object was there
 }
 
 // readPayload reads a frame; say takes the generated text.
@@ -92,6 +93,11 @@ func (p *payload) counts(root frame.Value) {
 		}
 		if n := countOf(u.Get("prompt_tokens")); n.Valid && n.N >= 0 {
 			p.prompt = n
+		}
+		for _, v := range [...]frame.Value{u.Get("cached_tokens"), u.Get("prompt_tokens_details").Get("cached_tokens")} {
+			if n := countOf(v); n.Valid && n.N >= 0 {
+				p.cached = n
+			}
 		}
 		switch f := u.Get("finish_reason"); f.Kind() {
 		case frame.String:

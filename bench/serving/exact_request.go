@@ -35,6 +35,8 @@ type ExactRequest struct {
 	OutputSource string // usage, per-frame, retokenized, frames; "" where nothing is counted
 	Prompt       Count
 	PromptSource string // usage, row
+	Cached       Count  // prompt tokens from the server's prefix cache, where it says
+	Ended        bool   // by the client's own run, not by the request
 	Requested    int
 
 	// TPOTNS is (last - first) / (tokens - tokens of the first frame); where the
@@ -69,7 +71,7 @@ func (x *exactFrames) close(r *bench.Request, head []byte, opt Options) ExactReq
 		if x.mode == eventBody {
 			x.events.End(r.End.TNS, x.onEvent)
 		}
-		q.EndNS = since(&r.End.TNS)
+		q.EndNS, q.Ended = since(&r.End.TNS), r.End.Kind == "cancelled"
 	}
 	q.ConnectedNS, q.HeadersNS = since(r.ConnectedNS), since(r.HeadersNS)
 	q.FirstByteNS, q.Prompt, q.PromptSource = since(x.firstByte), counted(r.PromptLen), "row"
@@ -84,6 +86,7 @@ func (x *exactFrames) close(r *bench.Request, head []byte, opt Options) ExactReq
 	if x.prompt.Valid {
 		q.Prompt, q.PromptSource = x.prompt, "usage"
 	}
+	q.Cached = x.cached
 	if f := x.verdict(r, head, opt); f.bad() {
 		q.fail(f)
 	} else {
