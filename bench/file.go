@@ -34,21 +34,22 @@ func (f *File) Done(point int) bool {
 	})
 }
 
-// ReadFile reads a raw file whole.
-//
-// Behind a resume line the run goes on. What stands before it of points that
-// were not Done is dropped: those points are measured again. A step or an
-// iteration that stands in the file twice is taken once, with a warning.
+// ReadFile reads a raw file whole, as ReadAll does.
 func ReadFile(path string) (*File, error) {
 	r, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	return readFile(r)
+	return ReadAll(r)
 }
 
-func readFile(r *Reader) (*File, error) {
+// ReadAll reads all records of r.
+//
+// Behind a resume line the run goes on. What stands before it of points that
+// were not Done is dropped: those points are measured again. A step or an
+// iteration that stands in the file twice is taken once, with a warning.
+func ReadAll(r *Reader) (*File, error) {
 	f, twice := &File{}, repeats{last: -1}
 	for {
 		rec, err := r.Next()

@@ -19,6 +19,7 @@ type Reader struct {
 	lines    *lineReader
 	n        int // number of the line that was read last
 	header   bool
+	ahead    []any // records that Ahead read and Next has not returned yet
 	warnings []string
 	close    func() error
 	raw      io.Reader // the file under the decoder, for the checksum
@@ -71,6 +72,35 @@ func (r *Reader) Warnings() []string { return r.warnings }
 // *Step, *Iteration, *Check, *Reads, *Request, *Answer, *ClientRun, *End), or
 // io.EOF. Lines of an unknown kind are skipped. The first record is always the *Run.
 func (r *Reader) Next() (any, error) {
+	if len(r.ahead) > 0 {
+		rec := r.ahead[0]
+		r.ahead = r.ahead[1:]
+		return rec, nil
+	}
+	return r.next()
+}
+
+// Ahead returns the first record that wanted takes, or what Next would return in
+// its place: io.EOF behind the last one. Next returns it and all before it again.
+func (r *Reader) Ahead(wanted func(rec any) bool) (any, error) {
+	for _, rec := range r.ahead {
+		if wanted(rec) {
+			return rec, nil
+		}
+	}
+	for {
+		rec, err := r.next()
+		if err != nil {
+			return nil, err
+		}
+		r.ahead = append(r.ahead, rec)
+		if wanted(rec) {
+			return rec, nil
+		}
+	}
+}
+
+func (r *Reader) next() (any, error) {
 	for {
 		line, err := r.lines.next()
 		if errors.Is(err, io.EOF) {

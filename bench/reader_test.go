@@ -17,7 +17,7 @@ import (
 
 const head = `{"kind":"run","schema":1,"command":"bench one-batch"}` + "\n"
 
-func read(data string) (*File, error) { return readFile(NewReader(strings.NewReader(data), "x.jsonl")) }
+func read(data string) (*File, error) { return ReadAll(NewReader(strings.NewReader(data), "x.jsonl")) }
 
 func TestReadAccepts(t *testing.T) {
 	pt := `{"kind":"point","point":0,"status":"ok","future":{"a":[1]}}`
@@ -47,6 +47,43 @@ func TestReadAccepts(t *testing.T) {
 		if len(f.Points) != tt.points || len(f.Warnings) != tt.warnings {
 			t.Errorf("%s: %d points, warnings %q", name, len(f.Points), f.Warnings)
 		}
+	}
+}
+
+// TestAhead: what was looked at in advance comes again, in its order; looking behind the end is io.EOF.
+func TestAhead(t *testing.T) {
+	data := head + `{"kind":"weather"}` + "\n" + `{"kind":"point","point":0,"status":"ok"}` + "\n" + `{"kind":"end","duration_ns":5,"reason":"completed"}` + "\n"
+	is := func(kind string) func(any) bool {
+		return func(rec any) bool { return fmt.Sprintf("%T", rec) == "*bench."+kind }
+	}
+	for _, first := range []string{"Run", "Point", "End"} {
+		r := NewReader(strings.NewReader(data), "x")
+		for range 2 { // the second time from what was kept
+			if rec, err := r.Ahead(is(first)); err != nil || !is(first)(rec) {
+				t.Fatalf("%s ahead: %T, %v", first, rec, err)
+			}
+		}
+		var kinds []string
+		for {
+			rec, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			kinds = append(kinds, fmt.Sprintf("%T", rec))
+		}
+		if diff := cmp.Diff([]string{"*bench.Run", "*bench.Point", "*bench.End"}, kinds); diff != "" {
+			t.Errorf("after looking for %s: -want +got\n%s", first, diff)
+		}
+	}
+	r := NewReader(strings.NewReader(data), "x")
+	if rec, err := r.Ahead(is("Request")); !errors.Is(err, io.EOF) {
+		t.Errorf("no such record: %v, %v", rec, err)
+	}
+	if rec, err := r.Next(); err != nil || !is("Run")(rec) {
+		t.Errorf("after looking in vain: %T, %v", rec, err)
 	}
 }
 
@@ -195,7 +232,7 @@ func FuzzReadFile(f *testing.F) {
 	f.Add([]byte(head + `{"kind":"check","name":"x","ok":true,"detail":{"a": 1}}` + "\n{"))
 	f.Add([]byte(head + `{"kind":"reads","id":"r0","reads":[{"t_ns":1,"b64":"AA=="}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := readFile(NewReader(bytes.NewReader(data), "x"))
+		file, err := ReadAll(NewReader(bytes.NewReader(data), "x"))
 		if err != nil {
 			return
 		}
@@ -220,7 +257,7 @@ func FuzzReadFile(f *testing.F) {
 		for _, p := range file.Points {
 			write(p)
 		}
-		again, err := readFile(NewReader(&out, "y"))
+		again, err := ReadAll(NewReader(&out, "y"))
 		if err != nil {
 			t.Fatal(err)
 		}
