@@ -6,21 +6,33 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 )
+
+// testCommand is a command as the program builds it; --harness NAME may follow its words.
+func testCommand(t testing.TB, path ...string) *cobra.Command {
+	t.Helper()
+	app := &application{term: newTerminal(nil, nil), env: func(string) string { return "" }, argv: path}
+	cmd, _, rest, err := findCommand(newRootCommand(app), path)
+	if err != nil || len(rest) > 0 && rest[0] != "--harness" {
+		t.Fatalf("no command %v: %v", path, err)
+	}
+	return cmd
+}
 
 // testGrammar is the grammar of a command as the program builds it.
 func testGrammar(t testing.TB, path ...string) *grammar {
 	t.Helper()
-	app := &application{term: newTerminal(nil, nil), env: func(string) string { return "" }}
-	cmd, _, rest, err := findCommand(newRootCommand(app), path)
-	if err != nil || len(rest) > 0 {
-		t.Fatalf("no command %v: %v", path, err)
-	}
-	g, err := grammarOf(cmd)
+	g, err := grammarOf(testCommand(t, path...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return g
+}
+
+// harnessCommands are the commands that stand in for a script of a Python harness.
+func harnessCommands() [][]string {
+	return [][]string{{"bench", "one-batch"}, {"bench", "latency"}, {"bench", "serve"}, {"bench", "serve", "--harness", "sglang"}}
 }
 
 func TestArgvNormalises(t *testing.T) {

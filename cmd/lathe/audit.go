@@ -71,11 +71,12 @@ func runAudit(_ context.Context, app *application, o auditOptions) error {
 	if o.NumPrompts < 0 {
 		return usageError("", "--num-prompts: %d: must not be negative", o.NumPrompts)
 	}
-	count, closeTokenizer, err := counter(o.Reading.Tokenizer)
+	tok, err := openTokens(o.Reading.Tokenizer)
 	if err != nil {
 		return err
 	}
-	defer closeTokenizer()
+	defer tok.close()
+	count := tok.counter()
 	var files []*audit.File
 	for _, path := range o.Files {
 		f, err := audit.Open(path, audit.Options{Count: count})
@@ -152,20 +153,4 @@ func readingVars(fs *pflag.FlagSet, o *reportOptions) {
 	choiceVar(fs, &o.HarnessVersion, "harness-version", string(serving.Latest), versionNames(), "of one capture: state of the harnesses that is meant")
 	fs.StringVar(&o.Tokenizer, "tokenizer", "none", "counts tokens of texts: none, name:chars, name:words, name:bytes, or a path")
 	fs.StringVar(&o.AcceptLength, "accept-length", "", "of one capture: acceptance length that SGLang's client got from the server")
-}
-
-// semantics are the readings that were asked for, else those that fit the endpoint of a capture.
-func (o *reportOptions) semantics(endpoint string) ([]serving.Semantics, error) {
-	if len(o.Semantics) == 0 {
-		return serving.Fitting(endpoint), nil
-	}
-	var all []serving.Semantics
-	for _, name := range o.Semantics {
-		s, err := serving.ParseSemantics(name)
-		if err != nil {
-			return nil, usageError("", "--semantics: %w", err)
-		}
-		all = append(all, s)
-	}
-	return all, nil
 }

@@ -103,6 +103,8 @@ func goldenKind(f goldenFlag) flagKind {
 	switch {
 	case slices.Contains([]string{"--disable-cuda-graph", "--enable-dp-attention"}, f.Names[0]):
 		return switchFlag // declared twice; the second declaration leaves the type out
+	case f.Names[0] == "--self-timed":
+		return switchFlag // with --no-self-timed beside it
 	case f.Names[0] == "--hf-token":
 		return optionalFlag // bool | str | None
 	case f.List, slices.Contains([]string{"--lora-paths", "--lora-target-modules"}, f.Names[0]):
@@ -118,9 +120,9 @@ func TestTableDecides(t *testing.T) {
 	golden, _ := goldenFlags(t)
 	built := map[string]bool{}
 	flagsOfOurs := map[string]bool{}
-	for _, path := range [][]string{{"bench", "one-batch"}, {"bench", "latency"}} {
+	for _, path := range harnessCommands() {
 		g := testGrammar(t, path...)
-		groups := harnessOf(g.command)
+		groups := harnessOf(testCommand(t, path...))
 		for _, group := range append(groups.own, groups.other...) {
 			built[group] = true
 		}
@@ -161,7 +163,7 @@ func decided(row *foreignFlag, flagsOfOurs map[string]bool) error {
 // TestOurFlagsKeepTheHarnessMeaning: where a flag of ours has the name of a harness flag, it is
 // that flag.
 func TestOurFlagsKeepTheHarnessMeaning(t *testing.T) {
-	for _, path := range [][]string{{"bench", "one-batch"}, {"bench", "latency"}} {
+	for _, path := range harnessCommands() {
 		g := testGrammar(t, path...)
 		for name, d := range g.own {
 			if d.target == name && d.entry != nil && (d.entry.disposition != ours || d.entry.detail != name) {
@@ -176,11 +178,11 @@ func TestOurFlagsKeepTheHarnessMeaning(t *testing.T) {
 // ours, which the command-line contract fixes.
 func TestUniquePrefixesStayUnique(t *testing.T) {
 	golden, _ := goldenFlags(t)
-	for _, path := range [][]string{{"bench", "one-batch"}, {"bench", "latency"}} {
+	for _, path := range harnessCommands() {
 		g := testGrammar(t, path...)
 		python := map[string][]string{} // prefix -> flags, each by its first name
 		var scripts []goldenFlag
-		for _, group := range harnessOf(g.command).own {
+		for _, group := range harnessOf(testCommand(t, path...)).own {
 			scripts = append(scripts, golden[group]...)
 		}
 		for _, flag := range scripts {

@@ -196,7 +196,7 @@ func (app *application) gateOutcome(r gate.Report, o gateOptions) error {
 		}
 	}
 	if path := app.env(envSummary); path != "" {
-		if err := appendFile(path, r.Markdown()); err != nil {
+		if err := appendFile(path, r.Markdown()+"\n"); err != nil {
 			app.term.warn("%s: %v", envSummary, err)
 		}
 	}
@@ -237,7 +237,7 @@ func appendFile(path, text string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(text + "\n")
+	_, err = f.WriteString(text)
 	if closed := f.Close(); err == nil {
 		err = closed
 	}

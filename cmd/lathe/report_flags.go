@@ -45,11 +45,11 @@ func newReportCommand(app *application) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	choiceVar(fs, &o.Format, "format", "text", reportFormats(), "form of the report; benchstat: of a comparison")
-	wordsVar(fs, &o.Semantics, listFlag, "semantics", "readings of a capture of requests: vllm:openai, sglang:sglang-oai, exact, ...")
-	choiceVar(fs, &o.HarnessVersion, "harness-version", string(serving.Latest), versionNames(), "state of the harnesses that is meant")
-	fs.StringVar(&o.Tokenizer, "tokenizer", "none", "counts tokens of a text: none, name:chars, name:words, name:bytes, or a path")
-	wordsVar(fs, &o.Percentiles, listFlag, "percentiles", "percentiles of vllm and exact (default 99)")
-	wordsVar(fs, &o.Goodput, listFlag, "goodput", "limits in ms: ttft:100 tpot:20 e2el:500")
+	wordsVar(fs, &o.Semantics, listFlag, "semantics", "readings of a capture of requests: vllm:openai, sglang:sglang-oai, exact, ... (default: the run's block and all that fit)")
+	choiceVar(fs, &o.HarnessVersion, "harness-version", "", versionNames(), "state of the harnesses that is meant; default: the run's, else "+string(serving.Latest))
+	fs.StringVar(&o.Tokenizer, "tokenizer", "", "counts tokens of a text: none, name:chars, name:words, name:bytes, preset:NAME, or a path (default: the run's, else none)")
+	wordsVar(fs, &o.Percentiles, listFlag, "percentiles", "percentiles of vllm and exact (default: the run's, else 99)")
+	wordsVar(fs, &o.Goodput, listFlag, "goodput", "limits in ms: ttft:100 tpot:20 e2el:500 (default: the run's)")
 	fs.StringVar(&o.AcceptLength, "accept-length", "", "acceptance length that SGLang's client got from the server")
 	fs.BoolVar(&o.MultiTurn, "sglang-multi-turn", false, "the capture is of SGLang's multi-turn run")
 	fs.BoolVar(&o.DisableStream, "sglang-disable-stream", false, "the capture is of SGLang's run with --disable-stream")
@@ -73,9 +73,6 @@ func (o *reportOptions) Validate() error {
 	if o.File == "" {
 		return fmt.Errorf("report: needs a raw file")
 	}
-	if len(o.Semantics) > 0 && o.Format != "text" && o.Format != "json" {
-		return usageError("", "--format: %s: readings of a capture are printed as text or json", o.Format)
-	}
 	_, err := o.servingOptions(nil)
 	return err
 }
@@ -84,6 +81,9 @@ func (o *reportOptions) Validate() error {
 func (o *reportOptions) servingOptions(count serving.Counter) (serving.Options, error) {
 	s := serving.Options{Version: serving.Version(o.HarnessVersion), Count: count, Goodput: o.Goodput,
 		MultiTurn: o.MultiTurn, DisableStream: o.DisableStream}
+	if s.Version == "" {
+		s.Version = serving.Latest
+	}
 	for _, p := range o.Percentiles {
 		v, err := strconv.ParseFloat(p, 64)
 		if err != nil {

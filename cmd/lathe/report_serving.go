@@ -2,37 +2,35 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"io"
 	"strings"
 
 	"lathe/bench"
 	"lathe/bench/report"
 	"lathe/bench/serving"
-	"lathe/bench/workload"
-	"lathe/engine/tokenizer"
 )
 
-// reportCapture prints the readings of a capture of requests: side by side, or as the JSON of the
-// command-line contract.
+// reportCapture prints the readings of a capture of requests that --semantics names: side by side, or
+// as the JSON of the command-line contract.
 func (app *application) reportCapture(ctx context.Context, o reportOptions) error {
-	var all []serving.Semantics
-	for _, name := range o.Semantics {
-		s, err := serving.ParseSemantics(name)
-		if err != nil {
-			return usageError("", "--semantics: %w", err)
-		}
-		all = append(all, s)
-	}
-	count, closeTokenizer, err := counter(o.Tokenizer)
+	all, err := o.semantics("")
 	if err != nil {
 		return err
 	}
-	defer closeTokenizer()
-	options, err := o.servingOptions(count)
+	tok, err := openTokens(o.Tokenizer)
+	if err != nil {
+		return err
+	}
+	defer tok.close()
+	options, err := o.servingOptions(tok.counter())
 	if err != nil {
 		return err
 	}
 	type reading struct {
 		capture *serving.Capture
+		sum     string
 		results []*serving.Result
 	}
 	read, err := whileNotInterrupted(ctx, func() (reading, error) {
@@ -42,7 +40,11 @@ func (app *application) reportCapture(ctx context.Context, o reportOptions) erro
 		}
 		defer r.Close()
 		capture, results, err := serving.Read(r, all, options)
-		return reading{capture, results}, err
+		if err != nil {
+			return reading{}, err
+		}
+		sum, err := r.SHA256()
+		return reading{capture, sum, results}, err
 	})
 	if err != nil {
 		return usageError("", "report: %w", err)
@@ -53,41 +55,101 @@ func (app *application) reportCapture(ctx context.Context, o reportOptions) erro
 	for _, w := range read.capture.Warnings {
 		app.term.warn("%s: %s", o.File, w)
 	}
-	if o.Format == "json" {
+	switch o.Format {
+	case "json":
 		return report.ServingJSON(app.term.out, read.results)
+	case "markdown":
+		return report.ServingMarkdown(app.term.out, read.results)
+	case "csv":
+		return report.ServingCSV(app.term.out, read.results)
+	case "html":
+		return report.ServingHTML(app.term.out, read.capture, read.sum, read.results)
+	case "text":
+		return report.ServingTable(app.term.out, read.results)
 	}
-	return report.ServingTable(app.term.out, read.results)
+	return usageError("", "report: --format %s is of a comparison, and %s is a capture of requests", o.Format, o.File)
 }
 
-// counter counts the tokens of a text by a stand-in or a tokenizer file; nil for "none".
-func counter(name string) (serving.Counter, func(), error) {
-	nothing := func() {}
-	if name == "" || name == "none" {
-		return nil, nothing, nil
+// reportServed prints what bench serve printed at the end of its run: the harness's block, the
+// readings side by side, and what the client did.
+func (app *application) reportServed(ctx context.Context, o reportOptions, r *bench.Reader, run *bench.Run) error {
+	var served benchServeOptions
+	if json.Unmarshal(run.Options, &served) != nil || served.Harness == "" {
+		endpoint, err := firstEndpoint(ctx, r)
+		if err != nil {
+			return usageError("", "report: %w", err)
+		}
+		served = benchServeOptions{Harness: harnessExact, HarnessVersion: string(serving.Latest), Used: servedUsed{Endpoint: endpoint}}
+		served.Result.MetricPercentiles = "99"
 	}
-	if stand, ok := workload.StandIn(name); ok {
-		return func(text string) int { return countTokens(stand.Encode(text, false)) }, nothing, nil
-	}
-	tok, err := tokenizer.Open(name)
+	o.override(&served)
+	tok, err := openTokens(served.Used.Tokenizer)
 	if err != nil {
-		return nil, nothing, usageError("name:chars, name:words and name:bytes count without one", "open tokenizer: %w", err)
+		return err
 	}
-	return func(text string) int { return countTokens(tok.Encode(text, true)) }, tok.Close, nil
-}
-
-// countTokens takes a text that cannot be encoded as no token; the readings then differ visibly.
-func countTokens(ids []int32, err error) int {
+	defer tok.close()
+	opt, err := served.readingOptions(tok.counter())
 	if err != nil {
-		return 0
+		return err
 	}
-	return len(ids)
+	if given, err := o.servingOptions(nil); err != nil {
+		return err
+	} else if given.AcceptLength != 0 {
+		opt.AcceptLength = given.AcceptLength
+	}
+	s, err := whileNotInterrupted(ctx, func() (*servedReport, error) { return readServed(r, &served, opt) })
+	if err != nil {
+		return err
+	}
+	for _, w := range s.warnings() {
+		app.term.warn("%s: %s", o.File, w)
+	}
+	return s.write(app.term.out, o.Format)
 }
 
-// looksServed says why a file of requests needs --semantics.
-func looksServed(f *bench.File) error {
-	if len(f.Points) > 0 || len(f.Steps) > 0 || f.Run.Command != "bench serve" {
-		return nil
+// semantics are the readings that were asked for, else those that fit the endpoint of a capture.
+func (o *reportOptions) semantics(endpoint string) ([]serving.Semantics, error) {
+	if len(o.Semantics) == 0 {
+		return serving.Fitting(endpoint), nil
 	}
-	return usageError("lathe report FILE --semantics vllm:openai,sglang:sglang-oai,exact",
-		"report: a capture of requests has no reading of its own: name one or more of %s", strings.Join(serving.SemanticsNames(), ", "))
+	var all []serving.Semantics
+	for _, name := range o.Semantics {
+		s, err := serving.ParseSemantics(name)
+		if err != nil {
+			return nil, usageError("", "--semantics: %w", err)
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// override puts what report was asked for in place of what the run was.
+func (o *reportOptions) override(served *benchServeOptions) {
+	if o.Tokenizer != "" {
+		served.Used.Tokenizer = o.Tokenizer
+	}
+	if o.HarnessVersion != "" {
+		served.HarnessVersion = o.HarnessVersion
+	}
+	if len(o.Goodput) > 0 {
+		served.Result.Goodput = o.Goodput
+	}
+	if len(o.Percentiles) > 0 {
+		served.Result.MetricPercentiles = strings.Join(o.Percentiles, ",")
+	}
+	served.Used.MultiTurn = served.Used.MultiTurn || o.MultiTurn
+	served.Body.DisableStream = served.Body.DisableStream || o.DisableStream
+}
+
+// firstEndpoint is which API the requests of a capture went to, by its first one; "" where there is none.
+func firstEndpoint(ctx context.Context, r *bench.Reader) (string, error) {
+	isRequest := func(rec any) bool { _, ok := rec.(*bench.Request); return ok }
+	rec, err := whileNotInterrupted(ctx, func() (any, error) { return r.Ahead(isRequest) })
+	if errors.Is(err, io.EOF) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return rec.(*bench.Request).Endpoint, nil
 }

@@ -38,7 +38,7 @@ func newRootCommand(app *application) *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = false
 	bench := group("bench", "Time a model, one harness a command",
 		"  lathe bench one-batch --model preset:tiny --batch-size 1 4 --input-len 16 --output-len 8",
-		newOneBatchCommand(app), newLatencyCommand(app))
+		newOneBatchCommand(app), newLatencyCommand(app), newBenchServeCommand(app))
 	model := group("model", "Look at a model, or get the small real one",
 		"  lathe model info preset:llama-3-8b", newModelInfoCommand(app), newModelFetchCommand(app))
 	root.AddCommand(bench, newCompareCommand(app), newExplainCommand(app), newPowerCommand(app), newCalibrateCommand(app), newGateCommand(app),
@@ -135,16 +135,26 @@ func shownValue(v string) string {
 
 // harnessGroups names groups of the flag table: those of the harness that a command stands in for,
 // script first, and those whose exact names it understands as well.
-type harnessGroups struct{ own, other []string }
+type harnessGroups struct {
+	own     []string
+	scripts int // how many of own are the harness script's, which stand first; the others are its engine's
+	other   []string
+}
 
-// harnessOf is which Python harness a command stands in for.
-func harnessOf(commandPath string) harnessGroups {
-	switch commandPath {
-	case "lathe bench one-batch":
-		return harnessGroups{own: []string{"sglang_one_batch", "sglang_server"}, other: []string{"vllm_engine"}}
-	case "lathe bench latency":
-		return harnessGroups{own: []string{"vllm_latency", "vllm_engine"}, other: []string{"sglang_server"}}
-	case "lathe generate", "lathe compare", "lathe power", "lathe calibrate", "lathe gate run":
+// harnessOf is which Python harness a command stands in for; bench serve says itself which.
+func harnessOf(cmd *cobra.Command) harnessGroups {
+	switch cmd.CommandPath() + " " + cmd.Annotations[harnessAnnotation] {
+	case "lathe bench one-batch ":
+		return harnessGroups{scripts: 1, own: []string{"sglang_one_batch", "sglang_server"}, other: []string{"vllm_engine"}}
+	case "lathe bench latency ":
+		return harnessGroups{scripts: 1, own: []string{"vllm_latency", "vllm_engine"}, other: []string{"sglang_server"}}
+	case "lathe bench serve " + harnessVLLM:
+		return harnessGroups{scripts: 2, own: []string{"vllm_serve", "vllm_datasets"}}
+	case "lathe bench serve " + harnessSGLang:
+		return harnessGroups{scripts: 1, own: []string{"sglang_serving"}}
+	case "lathe bench serve " + harnessExact:
+		return harnessGroups{other: []string{"vllm_serve", "vllm_datasets", "sglang_serving"}}
+	case "lathe generate ", "lathe compare ", "lathe power ", "lathe calibrate ", "lathe gate run ":
 		return harnessGroups{other: []string{"vllm_engine", "sglang_server"}}
 	}
 	return harnessGroups{}
@@ -163,10 +173,10 @@ func grammarOf(cmd *cobra.Command) (*grammar, error) {
 		}
 	})
 	g.own["-h"] = &flagDecl{name: "-h", kind: switchFlag, target: "--help"}
-	groups := harnessOf(cmd.CommandPath())
+	groups := harnessOf(cmd)
 	for i, name := range groups.own {
 		rank := scriptFlag
-		if i > 0 {
+		if i >= groups.scripts {
 			rank = engineFlag
 		}
 		if err := addGroup(name, kinds, rank, g.add); err != nil {

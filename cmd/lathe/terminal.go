@@ -137,6 +137,13 @@ func (t *terminal) showProgress(done, total int, label string) {
 	t.pending = true
 }
 
+// showsProgress says whether showProgress would print anything.
+func (t *terminal) showsProgress() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.progress == progressAlways || t.progress == progressAuto && t.isTTY
+}
+
 // clearProgress removes the progress line, before results are printed.
 func (t *terminal) clearProgress() {
 	t.mu.Lock()
