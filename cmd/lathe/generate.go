@@ -154,6 +154,9 @@ func readPromptIDs(ctx context.Context, path string) ([][]int32, error) {
 	if err := json.Unmarshal(data, &many); err != nil {
 		var one []int32
 		if json.Unmarshal(data, &one) != nil {
+			if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) { // its own text names Go types
+				err = fmt.Errorf("%s at byte %d", wrong.Value, wrong.Offset)
+			}
 			return nil, usageError("write [[1,2,3],[4,5]] or [1,2,3]", "--prompt-ids: %s: not a JSON list of lists of token ids: %w", path, err)
 		}
 		many = [][]int32{one}
