@@ -9,27 +9,29 @@ import (
 // View is one reading of a run that the checks are made on: the only one of a
 // result file, or one of several of a capture.
 type View struct {
-	Label      string // semantics of a capture's reading, "" for a file
-	Harness    Harness
-	Backend    string
-	Wire       serving.Wire
-	WireKnown  bool
-	Split      bool // ITL samples are gaps split over re-encoded text
-	Sample     string
-	Requests   []Request // nil without details
-	Detailed   bool
-	Completed  *int
-	Failed     *int
-	Asked      *int // requests asked for
-	Output     *int64
-	Retokens   *int64
-	Recounted  bool // Retokens was counted here
-	Encoded    bool // Output too, at least in part
-	Acceptance *float64
-	MeanITL    *float64 // ms
-	MeanTPOT   *float64
-	MeanTTFT   *float64
-	MeanE2EL   *float64
+	Label     string // semantics of a capture's reading, "" for a file
+	Harness   Harness
+	Backend   string
+	Wire      serving.Wire
+	WireKnown bool
+	Split     bool // ITL samples are gaps split over re-encoded text
+	Sample    string
+	Requests  []Request // nil without details
+	Detailed  bool
+	Completed *int
+	Failed    *int
+	Asked     *int // requests asked for
+	Output    *int64
+	// RequestedLen is the output length that every request asked for.
+	RequestedLen *int
+	Retokens     *int64
+	Recounted    bool // Retokens was counted here
+	Encoded      bool // Output too, at least in part
+	Acceptance   *float64
+	MeanITL      *float64 // ms
+	MeanTPOT     *float64
+	MeanTTFT     *float64
+	MeanE2EL     *float64
 }
 
 // Outcome is one check of one view, in figures and in words.
@@ -98,7 +100,7 @@ func (f *File) view() View {
 	s := at(f)
 	v := View{Harness: f.Harness, Backend: f.Backend, Wire: f.Wire, WireKnown: f.WireKnown, Split: splitsGaps(s), Requests: f.Requests, Detailed: f.Detailed,
 		Completed: f.Counts.Completed, Asked: f.Load.Requests, Output: f.Counts.Output, Retokens: f.Counts.Retokenised, Recounted: f.RetokensByTexts,
-		Acceptance: f.Work.AcceptLength}
+		Acceptance: f.Work.AcceptLength, RequestedLen: f.Work.OutputLen}
 	if n, ok := f.failed(); ok {
 		v.Failed = &n
 	}
@@ -126,6 +128,7 @@ func doesIn(id string, f *File) string {
 // viewOf is a reading of a capture.
 func viewOf(f *File, r *serving.Result) View {
 	v := View{Label: r.Semantics.String(), Harness: Lathe, Backend: r.Semantics.Backend, Wire: r.Semantics.Wire, WireKnown: true, Detailed: true, Asked: f.Load.Requests}
+	v.RequestedLen = f.Work.OutputLen
 	if v.Asked == nil {
 		n := *f.Counts.Completed + *f.Counts.Failed
 		v.Asked = &n

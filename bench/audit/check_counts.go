@@ -69,7 +69,18 @@ func (v *View) equalMeans() string {
 	case v.Wire == serving.Native:
 		return "On the native backend that says that the client's tokenizer agrees with the server's."
 	}
+	switch {
+	case v.RequestedLen == nil:
+		return "On an OpenAI backend the first is the requested length, unless the server told a count unasked: no answer stopped early, or it was told; and the tokenizer gives the text back token for token."
+	case v.producedOther():
+		return "The first is not the requested length: the server told its count unasked, and the tokenizer agrees with it."
+	}
 	return "On an OpenAI backend the first is the requested length: no answer stopped early, and the tokenizer gives the text back token for token."
+}
+
+// producedOther says that lengths in the file are not those asked for.
+func (v *View) producedOther() bool {
+	return v.RequestedLen != nil && v.Output != nil && v.Completed != nil && *v.Output != int64(*v.RequestedLen)*int64(*v.Completed)
 }
 
 func (v *View) isSGLang() bool { return v.Harness == SGLang || v.Harness == SGLangRust }
@@ -84,6 +95,8 @@ func (v *View) gapMeans(o *Outcome, ratio float64) {
 		say("The first figure is then the right one; the retokenised one means nothing.")
 	case v.isSGLang() && v.Wire == serving.Native:
 		say("The native backend reports the server's count: the client's tokenizer does not agree with the server's, or special tokens are not in the text, and figures by the one are off by %s %% against the other.", percent)
+	case v.isSGLang() && v.producedOther():
+		say("The first is not the requested length: the server told its count unasked, and the client's tokenizer does not agree with it by %s %%.", percent)
 	case v.isSGLang() && ratio < 1:
 		say("On an OpenAI backend the first figure is the requested length, unless the server told a count unasked: generation stopped early, by %s %% of the tokens as the tokenizer counts them.", percent)
 		say("Output tok/s is too high by about %s %% and TPOT too low, because tokens are counted that were never made.", number(100*(1/ratio-1)))

@@ -108,7 +108,7 @@ func (v *View) apart(o *Outcome, d decode, ratio float64) {
 	say := func(format string, args ...any) { o.Words = append(o.Words, fmt.Sprintf(format, args...)) }
 	each := float64(d.tokens) / float64(d.samples)
 	o.Values = append(o.Values, Value{"samples of ITL", float64(d.samples), "samples"}, Value{"tokens behind the first", float64(d.tokens), "tokens"}, Value{"tokens a sample", each, ""})
-	say("Answers of more than one token: %d, with %d samples of ITL for %d tokens behind the first: %s tokens a sample.", d.requests, d.samples, d.tokens, number(each))
+	say("Answers of more than one token: %d, with %d samples of ITL for %d tokens behind the first: %s a sample.", d.requests, d.samples, d.tokens, tokens(each))
 	if v.requested() {
 		say("The tokens are the lengths asked for, not those produced, as this backend tells no others.")
 	}
@@ -132,13 +132,23 @@ func (v *View) apart(o *Outcome, d decode, ratio float64) {
 // requested says that output lengths may be those asked for.
 func (v *View) requested() bool {
 	return (v.Harness == SGLang || v.Harness == SGLangRust) && v.WireKnown && openAI(side{File: &File{Wire: v.Wire, WireKnown: true}}) &&
-		v.Output != nil && (v.Retokens == nil || *v.Retokens != *v.Output)
+		v.Output != nil && (v.Retokens == nil || *v.Retokens != *v.Output) && !v.producedOther()
+}
+
+// tokens is a number of tokens in words.
+func tokens(n float64) string {
+	if number(n) == "1" {
+		return "1 token"
+	}
+	return number(n) + " tokens"
 }
 
 func (v *View) conclude(o *Outcome, each, ratio float64) {
 	say := func(format string, args ...any) { o.Words = append(o.Words, fmt.Sprintf(format, args...)) }
 	near := math.Abs(ratio-1) <= noticeable
 	switch {
+	case v.Split:
+		say("The printed ITL is the time between tokens by that split, so that a ratio near 1 is expected; a frame held %s.", tokens(each))
 	case v.requested() && each > 1+noticeable:
 		o.Doubt = true
 		say("Whether frames held several tokens or answers stopped early cannot be told apart by these counts: see the second check.")

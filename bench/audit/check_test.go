@@ -122,7 +122,7 @@ func TestGeneratedAndRetokenised(t *testing.T) {
 		"native, equal":        {harness: SGLang, backend: "sglang", native: true, first: 100, second: 100, says: "the client's tokenizer agrees with the server's"},
 		"native, a gap":        {harness: SGLang, backend: "sglang", native: true, first: 100, second: 97, doubt: true, says: "does not agree with the server's"},
 		"native, increments":   {harness: SGLang, backend: "sglang", native: true, first: 100, second: 3, doubt: true, says: "a server that streams increments"},
-		"openai, equal":        {harness: SGLang, backend: "sglang-oai", first: 100, second: 100, says: "the first is the requested length: no answer stopped early"},
+		"openai, equal":        {harness: SGLang, backend: "sglang-oai", first: 100, second: 100, says: "the first is the requested length, unless the server told a count unasked"},
 		"openai, early stop":   {harness: SGLang, backend: "sglang-oai", first: 128, second: 71, doubt: true, says: "generation stopped early, by 44.5312 %"},
 		"openai, more text":    {harness: SGLangRust, backend: "sglang-oai", first: 100, second: 120, doubt: true, says: "which no server makes"},
 		"vllm, no second":      {harness: VLLM, backend: "openai", first: 100, second: -1, notMade: true, says: "vLLM saves no second count"},
@@ -208,5 +208,33 @@ func TestCountedFromTexts(t *testing.T) {
 func TestChecksAreOfServing(t *testing.T) {
 	if _, err := Check(openFile(t, "nvbench.json")); err == nil || !strings.Contains(err.Error(), "the checks are of requests to a server") {
 		t.Errorf("checks of a kernel benchmark: %v", err)
+	}
+}
+
+// TestEagle makes the first check on what three clients made of frames of 3 and 4
+// tokens: SGLang's Python client splits the gaps, its Rust client does not though
+// it is told the same acceptance length, and vLLM's counts frames, the role's too.
+func TestEagle(t *testing.T) {
+	for name, want := range map[string]struct {
+		ratio, each float64
+		doubt       bool
+		says        string
+	}{
+		"eagle-sglang-python-oai.jsonl": {1, 3.5, false, "The printed ITL is the time between tokens by that split"},
+		"eagle-sglang-rust-oai.jsonl":   {3.5, 3.5, true, "Frames held several tokens (speculation"},
+		"eagle-vllm-rust-chat.json":     {10. / 3, 10. / 3, true, "role, finish and tool frames included"},
+	} {
+		f := openFile(t, name)
+		o, words := firstCheck(t, f)
+		if math.Abs(valueOf(o, "ratio")-want.ratio) > .03 || math.Abs(valueOf(o, "tokens a sample")-want.each) > 1e-9 || o.Doubt != want.doubt || !strings.Contains(words, want.says) {
+			t.Errorf("%s: ratio %v, tokens a sample %v, doubt %v: %s", name, valueOf(o, "ratio"), valueOf(o, "tokens a sample"), o.Doubt, words)
+		}
+	}
+	r, err := Check(openFile(t, "eagle-sglang-rust-oai.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if words := strings.Join(r.Outcomes[1].Words, " "); !strings.Contains(words, "the server told its count unasked") {
+		t.Errorf("128 tokens were asked for and 71 told: %s", words)
 	}
 }

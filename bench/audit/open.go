@@ -115,11 +115,12 @@ func parse(data []byte, name string, entry int, o Options) (*File, error) {
 	if !utf8.Valid(data) {
 		return nil, errors.New("it is neither UTF-8 text nor a compressed file")
 	}
-	texts, warnings, err := values(data)
+	d := &frame.Doc{}
+	texts, warnings, err := values(d, data)
 	if err != nil {
 		return nil, err
 	}
-	f, err := recognise(texts, name, entry, o)
+	f, err := recognise(d, texts, name, entry, o)
 	if err != nil {
 		return nil, err
 	}
@@ -127,9 +128,9 @@ func parse(data []byte, name string, entry int, o Options) (*File, error) {
 	return f, nil
 }
 
-// values takes a file of one JSON value, or of one a line, apart.
-func values(data []byte) (texts [][]byte, warnings []string, err error) {
-	var d frame.Doc
+// values takes a file of one JSON value, or of one a line, apart, and leaves the
+// last of them in d.
+func values(d *frame.Doc, data []byte) (texts [][]byte, warnings []string, err error) {
 	whole := d.Parse(data)
 	if whole == nil {
 		return [][]byte{data}, nil, nil
@@ -143,6 +144,7 @@ func values(data []byte) (texts [][]byte, warnings []string, err error) {
 		}
 		if d.Parse(line) != nil {
 			if len(texts) > 0 && last(lines[i+1:]) {
+				_ = d.Parse(texts[len(texts)-1]) // it was read above
 				return texts, []string{fmt.Sprintf("line %d, the last, is torn and was left out", i+1)}, nil
 			}
 			if len(texts) == 0 {
@@ -183,12 +185,9 @@ func forms() []form {
 	}
 }
 
-// recognise picks the reader of a file's values, and the value.
-func recognise(texts [][]byte, name string, entry int, o Options) (*File, error) {
-	var d frame.Doc
-	if err := d.Parse(texts[len(texts)-1]); err != nil {
-		return nil, err
-	}
+// recognise picks the reader of a file's values, the last of which is in d, and
+// the value.
+func recognise(d *frame.Doc, texts [][]byte, name string, entry int, o Options) (*File, error) {
 	switch {
 	case isLlama(d.Root()):
 		return readLlama(texts, entry)

@@ -13,7 +13,6 @@ func tokenRows() []row {
 				{is: on(serving.Chat, VLLM), does: "ignored where the frame has a token"},
 				{is: of(VLLMRust), does: "used"},
 				{is: of(SGLang), does: "used"},
-				{is: on(serving.Completions, SGLangRust), does: "ignored: the requested length stays"},
 				{is: of(SGLangRust, Lathe), does: "used"},
 				{is: on(serving.Responses, VLLM), does: "there is none"},
 			}, rare: always("the server puts usage there and sends no frame of its own for it")},
@@ -62,9 +61,10 @@ func tokenRows() []row {
 	}
 }
 
-// splitsGaps says that SGLang's aggregation splits gaps over re-encoded text.
+// splitsGaps says that SGLang's aggregation splits gaps over re-encoded text;
+// its Rust client does not, whatever acceptance length it is told.
 func splitsGaps(s side) bool {
-	return of(SGLang, SGLangRust)(s) && s.Work.AcceptLength != nil && (s.Backend == "sglang-oai" || s.Backend == "sglang-oai-chat")
+	return s.Harness == SGLang && s.Work.AcceptLength != nil && (s.Backend == "sglang-oai" || s.Backend == "sglang-oai-chat")
 }
 
 // bothByToken says that both files have gaps split over tokens, the one by the
@@ -98,12 +98,10 @@ func outputTokens(s side) stance {
 		return st("the server's count on the last frame with text", "server", nil)
 	case s.Harness == SGLang && s.MultiTurn && s.sw.MultiTurnAsksUsage:
 		return st("the server's count, which is asked for in a multi-turn run", "server", nil)
-	case s.Harness == SGLang && s.Wire == serving.Chat:
+	case of(SGLang, SGLangRust)(s) && s.Wire == serving.Chat:
 		return st("the requested length, unless a frame tells a count unasked", "asked", asked)
-	case s.Harness == SGLang:
+	case of(SGLang, SGLangRust)(s):
 		return st("the requested length, unless the last frame with text tells a count", "asked", asked)
-	case s.Harness == SGLangRust:
-		return st("the requested length", "asked", asked)
 	case s.Harness == GuideLLM:
 		return st("the server's count, else the frames", "server", nil)
 	case s.Harness == Lathe:

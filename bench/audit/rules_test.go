@@ -110,6 +110,7 @@ func TestClientsOfOneRelease(t *testing.T) {
 		{"vllm-python.json", "vllm-rust.json", "A15 B9 D6", "E1 E16"},
 		{"sglang-python.jsonl", "sglang-rust.jsonl", "A15 B1 B3 B4 B9 E14 E15", ""},
 		{"sglang-rust.jsonl", "sglang-rust-oai.jsonl", "", ""},
+		{"eagle-sglang-python-oai.jsonl", "eagle-sglang-rust-oai.jsonl", "B1 B3 B4 B9 D8 E6 E14 E15", ""},
 		{"vllm-rust.json", "sglang-rust.jsonl", "A4 A5 A6 A15 C7 E5 G13", "D5 E1 E9"},
 		{"aiperf-concurrency.json", "guidellm.json", "A12 E12 G13 G15 W4", "E1"},
 		{"aiperf-rate.json", "vllm-python.json", "W4", "E1"},
