@@ -69,6 +69,13 @@ type Work struct {
 	TokenizerKnown bool
 }
 
+// Flags are further options of a run, which captures tell; nil is not told, and
+// an empty text is none.
+type Flags struct {
+	IgnoreEOS, Flush, Profile                        *bool
+	Temperature, ExtraBody, LoRA, Server, Proxy, Ask *string
+}
+
 // Counts are totals of a run; nil is not told.
 type Counts struct {
 	Completed, Failed    *int
@@ -115,8 +122,14 @@ type File struct {
 	MultiTurn       bool
 	RetokensByTexts bool // Retokenised was counted here, from the texts
 
+	// Acts is the harness whose arrivals, connections and lifecycle a capture was
+	// made with, and ActsBackend its backend; "" where that is not told.
+	Acts        Harness
+	ActsBackend string
+
 	Load   Load
 	Work   Work
+	Flags  Flags
 	Counts Counts
 	// Stats are the statistics of a metric (TTFT, TPOT, ITL, E2EL) in ms by the
 	// file's own names: mean, median, std, p99, ….

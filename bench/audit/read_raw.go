@@ -1,16 +1,13 @@
 package audit
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 
 	"lathe/bench"
-	"lathe/bench/frame"
 	"lathe/bench/serving"
 )
 
@@ -27,7 +24,7 @@ func openRaw(path string, _ Options) (*File, error) {
 		return nil, rawError{err}
 	}
 	run := first.(*bench.Run)
-	c := &captured{f: &File{Form: "capture of requests", Kind: Serving, Harness: Lathe, run: run}, first: math.MaxInt64}
+	c := &captured{f: &File{Form: "capture of requests", Kind: Serving, Harness: Lathe, run: run}, first: math.MaxInt64, firstEnd: math.MaxInt64}
 	steps, err := c.scan(r)
 	r.Close()
 	if err != nil {
@@ -68,15 +65,16 @@ func openSteps(path string) (*File, error) {
 
 // captured gathers what a capture tells besides its bytes.
 type captured struct {
-	f                *File
-	requests, failed int
-	reused, fresh    int
-	input            int64
-	first            int64
-	endpoints        map[string]int
-	end              *bench.End
-	lens             map[int]int // requested output lengths
-	prompts          map[int]int
+	f                  *File
+	requests, failed   int
+	reused, fresh      int
+	lastSent, firstEnd int64
+	input              int64
+	first              int64
+	endpoints          map[string]int
+	end                *bench.End
+	lens               map[int]int // requested output lengths
+	prompts            map[int]int
 }
 
 // scan reads the records; steps says that they are of an offline run.
@@ -106,7 +104,10 @@ func (c *captured) request(r *bench.Request) {
 	c.requests++
 	c.endpoints[r.Endpoint]++
 	c.input += int64(r.PromptLen)
-	c.first = min(c.first, r.ScheduledNS)
+	c.first, c.lastSent = min(c.first, r.ScheduledNS), max(c.lastSent, r.SentNS)
+	if r.End != nil {
+		c.firstEnd = min(c.firstEnd, r.End.TNS)
+	}
 	c.lens[r.RequestedOutputLen]++
 	c.prompts[r.PromptLen]++
 	if r.Status == nil || *r.Status != 200 || r.End == nil || r.End.Kind != "eof" {
@@ -145,10 +146,7 @@ func (c *captured) file() (*File, error) {
 	if c.end == nil || c.end.Reason != bench.EndCompleted {
 		f.warn("the run did not end of itself: it holds what was received until then")
 	}
-	if n := c.reused + c.fresh; n == c.requests && n > 1 {
-		each := c.reused == 0
-		f.Load.PerConn = &each
-	}
+	f.Load.PerConn = c.perConnection()
 	if len(c.prompts) == 1 && len(c.lens) == 1 {
 		for n := range c.prompts {
 			f.Work.InputLen = &n
@@ -161,91 +159,19 @@ func (c *captured) file() (*File, error) {
 	return f, nil
 }
 
+// perConnection says whether each request had a connection of its own: no where
+// one was used again, yes where none was though one was free; nil where all ran
+// at the same time.
+func (c *captured) perConnection() *bool {
+	each := c.reused == 0
+	if c.reused+c.fresh < c.requests || each && c.lastSent <= c.firstEnd {
+		return nil
+	}
+	return &each
+}
+
 func (f *File) captureWire(endpoint string) {
 	if fit := serving.Fitting(endpoint); len(fit) > 1 {
 		f.Wire, f.WireKnown = fit[0].Wire, true
 	}
-}
-
-// fromHeader takes what the run's header says: its workload, and those of its
-// options that have the names of flags.
-func (f *File) fromHeader() {
-	w, l := &f.run.Workload, &f.Load
-	f.Work.Model, f.Work.Dataset, f.Release = w.Model, w.Dataset, f.run.Build.Version
-	if f.run.WorkloadSHA256 != "" {
-		seed := int64(w.Seed)
-		l.Seed = &seed
-	}
-	var d frame.Doc
-	text := f.run.Options
-	if !json.Valid(text) || d.Parse(text) != nil {
-		return
-	}
-	o := flat(d.Root())
-	if v, ok := o("dataset_name"); ok && f.Work.Dataset == "" {
-		f.Work.Dataset = v.Text()
-	}
-	if v, ok := o("request_rate"); ok {
-		l.Rate = rateOf(v)
-	}
-	if v, ok := o("burstiness"); ok {
-		l.Burstiness = rateOf(v)
-	}
-	if v, ok := o("max_concurrency"); ok {
-		n, _ := whole(v)
-		l.Concurrency = Limit{true, int(n)}
-	}
-	if n, ok := o("num_prompts"); ok {
-		if x, is := whole(n); is {
-			count := int(x)
-			l.Requests = &count
-		}
-	}
-	for _, key := range []string{"num_warmups", "warmup_requests"} {
-		if n, ok := o(key); ok {
-			if x, is := whole(n); is {
-				count := int(x)
-				l.Warmups = &count
-			}
-		}
-	}
-	if v, ok := o("ramp_up_strategy"); ok && v.Text() != "" {
-		l.Ramp = v.Text()
-	}
-	if l.Rate != nil {
-		l.Arrival = w.Arrival
-	}
-}
-
-// flat finds an option by its name in an object or one level below it.
-func flat(root frame.Value) func(key string) (frame.Value, bool) {
-	return func(key string) (frame.Value, bool) {
-		if v := root.Get(key); !v.Is(frame.Missing) {
-			return v, true
-		}
-		for _, group := range root.Members() {
-			if v := group.Get(key); !v.Is(frame.Missing) {
-				return v, true
-			}
-		}
-		return frame.Value{}, false
-	}
-}
-
-// rateOf reads a rate that may be written as text; null is all at once, as no
-// JSON number is infinite.
-func rateOf(v frame.Value) *float64 {
-	x, ok := v.Float()
-	switch {
-	case v.Is(frame.Null):
-		x, ok = math.Inf(1), true
-	case v.Is(frame.String):
-		var err error
-		x, err = strconv.ParseFloat(v.Text(), 64)
-		ok = err == nil
-	}
-	if !ok || math.IsNaN(x) {
-		return nil
-	}
-	return &x
 }

@@ -49,8 +49,8 @@ func aggregateRows() []row {
 			}
 			return told("requests succeeded")
 		}},
-		{id: "E14", topic: "duration", reading: true, moves: []Figure{Duration}, keeps: "latencies; token counts", rules: durationRules(up(Duration)), arises: bothHarnessed},
-		{id: "E15", topic: "denominator of the throughputs", reading: true, moves: []Figure{RequestRate, InputRate, OutputRate, TotalRate, Concurrency, Goodput}, keeps: "latencies; token counts", arises: bothHarnessed,
+		{id: "E14", topic: "duration", moves: []Figure{Duration}, keeps: "latencies; token counts", rules: durationRules(up(Duration)), arises: bothLoad},
+		{id: "E15", topic: "denominator of the throughputs", moves: []Figure{RequestRate, InputRate, OutputRate, TotalRate, Concurrency, Goodput}, keeps: "latencies; token counts", arises: bothLoad,
 			rules: durationRules(down(RequestRate, InputRate, OutputRate, TotalRate, Concurrency, Goodput))},
 		{id: "E16", topic: "input throughput", reading: true, oneSided: true, moves: []Figure{InputRate}, keeps: "everything else", arises: bothHarnessed, state: held(InputRate, "input tokens over the duration")},
 	}
@@ -60,9 +60,9 @@ func aggregateRows() []row {
 // server inside it does.
 func durationRules(asked map[Figure]int) []rule {
 	return []rule{
-		{is: where(of(SGLang), func(s side) bool { return strings.Contains(s.Backend, "sglang") }), does: "until the server has answered GET /server_info, which it is asked inside the duration", reads: asked},
+		{is: where(acts(SGLang), func(s side) bool { return strings.Contains(s.actsBackend(), "sglang") }), does: "until the server has answered GET /server_info, which it is asked inside the duration", reads: asked},
 		{is: sharedProbes, does: "until the loop of the probes has slept its last pause", reads: asked},
-		{is: func(s side) bool { return harnessed(s) || s.Harness == Lathe }, does: "until the last request has ended"},
+		{is: loads, does: "until the last request has ended"},
 	}
 }
 

@@ -16,6 +16,8 @@ func warmRows() []row {
 	return []row{
 		{id: "G1", topic: "ready check", moves: warm, keeps: "every request but those of the first prompt", state: func(s side) stance {
 			switch {
+			case s.Flags.Ask != nil:
+				return told(*s.Flags.Ask)
 			case of(SGLang, SGLangRust)(s):
 				return told("no prompt is sent")
 			case of(VLLM, VLLMRust)(s):
@@ -36,7 +38,9 @@ func warmRows() []row {
 		}},
 		{id: "G3", topic: "cache flush", moves: warm, keeps: "ITL, TPOT; token counts", state: func(s side) stance {
 			switch {
-			case of(VLLM, VLLMRust)(s):
+			case s.Flags.Flush != nil && *s.Flags.Flush:
+				return told("before the run")
+			case of(VLLM, VLLMRust)(s), s.Flags.Flush != nil:
 				return told("never")
 			case of(SGLang, SGLangRust)(s):
 				return untold("not told (only with --flush-cache)")
@@ -48,11 +52,24 @@ func warmRows() []row {
 	}
 }
 
+func flagged(of func(Flags) *string, why string) func(side) stance {
+	return func(s side) stance {
+		if v := of(s.Flags); v != nil {
+			return told(orNone(*v))
+		}
+		return untold(why)
+	}
+}
+
 // askedRows are about what is asked of the server besides the prompt.
 func askedRows() []row {
 	return []row{
 		{id: "G6", topic: "ignore_eos", moves: []Figure{OutputTokens, OutputRate, TotalRate, E2EL}, keeps: "TTFT, ITL", state: func(s side) stance {
 			switch {
+			case s.Flags.IgnoreEOS != nil && *s.Flags.IgnoreEOS:
+				return told("sent", up(OutputTokens, OutputRate, TotalRate, E2EL))
+			case s.Flags.IgnoreEOS != nil:
+				return told("not sent")
 			case of(VLLM, VLLMRust)(s):
 				return untold("not told (sent for the random data sets or where asked)")
 			case of(SGLang, SGLangRust)(s):
@@ -62,6 +79,8 @@ func askedRows() []row {
 		}},
 		{id: "G7", topic: "temperature", moves: []Figure{OutputTokens, Acceptance, ITL}, keeps: "TTFT", state: func(s side) stance {
 			switch {
+			case s.Flags.Temperature != nil:
+				return told(*s.Flags.Temperature)
 			case of(SGLang, SGLangRust)(s) && openAI(s):
 				return told("0.0, whatever the flag")
 			case of(SGLang, SGLangRust)(s):
@@ -81,9 +100,17 @@ func askedRows() []row {
 			{is: sharedProbes, does: "they share the pool of connections, and the duration waits for their loop", reads: join(up(Duration), down(RequestRate, InputRate, OutputRate, TotalRate, Concurrency, Goodput))},
 			{does: "no probe is in the duration"},
 		}},
-		{id: "G10", topic: "profiler", moves: append(times(), rates()...), keeps: "token counts", arises: bothHarnessed, state: func(side) stance { return untold("whether a profiler ran is not told") }},
-		{id: "G11", topic: "LoRA", moves: append(times(), rates()...), keeps: "token counts", arises: bothHarnessed, state: func(side) stance { return untold("whether adapters were used is not told") }},
-		{id: "G12", topic: "extra body", moves: append(times(), OutputTokens), keeps: "what it does not touch", arises: bothHarnessed, state: func(side) stance { return untold("fields added to the bodies are not told") }},
+		{id: "G10", topic: "profiler", moves: append(times(), rates()...), keeps: "token counts", arises: bothLoad, state: func(s side) stance {
+			switch {
+			case s.Flags.Profile == nil:
+				return untold("whether a profiler ran is not told")
+			case *s.Flags.Profile:
+				return told("ran", up(TTFT, ITL, TPOT, E2EL))
+			}
+			return told("none")
+		}},
+		{id: "G11", topic: "LoRA", moves: append(times(), rates()...), keeps: "token counts", arises: bothLoad, state: flagged(func(f Flags) *string { return f.LoRA }, "whether adapters were used is not told")},
+		{id: "G12", topic: "extra body", moves: append(times(), OutputTokens), keeps: "what it does not touch", arises: bothLoad, state: flagged(func(f Flags) *string { return f.ExtraBody }, "fields added to the bodies are not told")},
 	}
 }
 
@@ -91,7 +118,17 @@ func askedRows() []row {
 func subjectRows() []row {
 	return []row{
 		{id: "G13", topic: "data set and lengths", moves: []Figure{Everything}, keeps: "nothing: the work was not the same", state: dataset, equal: sameWork},
-		{id: "G14", topic: "server", moves: []Figure{Everything}, keeps: "nothing", arises: bothHarnessed, state: func(side) stance { return untold("host, port and machine of the server are not told") }},
+		{id: "G14", topic: "server", moves: []Figure{Everything}, keeps: "nothing", arises: bothLoad, state: func(s side) stance {
+			if s.Flags.Server == nil {
+				return untold("host, port and machine of the server are not told")
+			}
+			return told(*s.Flags.Server)
+		}, equal: func(a, b side) (bool, string) {
+			if x, y := *a.Flags.Server, *b.Flags.Server; x != y {
+				return true, "A, " + x + "; B, " + y + ": whether the machines are alike is not told"
+			}
+			return true, ""
+		}},
 		{id: "G15", topic: "model", moves: []Figure{Everything}, keeps: "nothing", state: func(s side) stance {
 			if s.Work.Model == "" {
 				return untold("the model is not told")

@@ -22,18 +22,18 @@ func loadRows() []row {
 			directed: byBurstiness, keeps: "ITL and TPOT where decoding is not slowed by queueing; token counts"},
 		{id: "A4", topic: "first and last send", moves: []Figure{Duration, RequestRate, InputRate, OutputRate, TotalRate, Concurrency}, arises: bothFinite,
 			rules: []rule{
-				{is: of(VLLM, VLLMRust), does: "request 0 waits its own gap, and the last goes out at exactly N / rate"},
-				{is: of(SGLang, SGLangRust), does: "request 0 goes out at once, and one more gap is slept after the last", reads: join(up(Duration), down(RequestRate, InputRate, OutputRate, TotalRate, Concurrency))},
+				{is: acts(VLLM, VLLMRust), does: "request 0 waits its own gap, and the last goes out at exactly N / rate"},
+				{is: acts(SGLang, SGLangRust), does: "request 0 goes out at once, and one more gap is slept after the last", reads: join(up(Duration), down(RequestRate, InputRate, OutputRate, TotalRate, Concurrency))},
 			}, keeps: "latencies; token counts"},
 		{id: "A5", topic: "normalisation of the schedule", moves: rates(), arises: bothFinite,
 			rules: []rule{
-				{is: of(VLLM, VLLMRust), does: "all offsets are scaled so that the last one is N / rate"},
-				{is: of(SGLang, SGLangRust), does: "none: the realised rate varies with the draw"},
+				{is: acts(VLLM, VLLMRust), does: "all offsets are scaled so that the last one is N / rate"},
+				{is: acts(SGLang, SGLangRust), does: "none: the realised rate varies with the draw"},
 			}, keeps: "latencies, as far as the realised rates agree; token counts"},
 		{id: "A6", topic: "drift of the schedule", moves: append([]Figure{TTFT, E2EL}, rates()...), arises: bothFinite,
 			rules: []rule{
-				{is: of(VLLM, VLLMRust), does: "sleeps to absolute times, so that lateness is not carried over"},
-				{is: of(SGLang, SGLangRust), does: "sleeps each gap after sending, so that lateness adds up and the realised rate is lower",
+				{is: acts(VLLM, VLLMRust), does: "sleeps to absolute times, so that lateness is not carried over"},
+				{is: acts(SGLang, SGLangRust), does: "sleeps each gap after sending, so that lateness adds up and the realised rate is lower",
 					reads: join(up(Duration), down(RequestRate, InputRate, OutputRate, TotalRate, TTFT, E2EL, Goodput, Concurrency))},
 			}, keeps: "ITL and TPOT; token counts; times where the realised rates are known and agree"},
 		{id: "A7", topic: "ramp-up of the rate", moves: loaded, state: rampUp,
@@ -59,9 +59,9 @@ func loopType(s side) stance {
 	switch {
 	case l.Closed:
 		return told("a fixed number of clients, each of which sends when its answer is there")
-	case l.Rate != nil && math.IsInf(*l.Rate, 1) && l.Concurrency.Known && l.Concurrency.N > 0 && !harnessed(s):
+	case l.Rate != nil && math.IsInf(*l.Rate, 1) && l.Concurrency.Known && l.Concurrency.N > 0 && !loads(s):
 		return told("a fixed number of clients, each of which sends when its answer is there")
-	case harnessed(s), l.Rate != nil, l.Ramp != "", l.Trace:
+	case loads(s), l.Rate != nil, l.Ramp != "", l.Trace:
 		return told("open: sends do not wait for answers, but for the semaphore's permits")
 	}
 	return untold("how requests were sent is not told")
@@ -94,7 +94,7 @@ func byRate(a, b side) map[Figure]int {
 // cv2 is the squared coefficient of variation of the gaps.
 func cv2(s side) (v float64, ok bool) {
 	switch {
-	case of(SGLang, SGLangRust)(s), s.Load.Arrival == "poisson":
+	case acts(SGLang, SGLangRust)(s), s.Load.Arrival == "poisson":
 		return 1, true
 	case s.Load.Arrival == "constant":
 		return 0, true
@@ -131,7 +131,7 @@ func rampUp(s side) stance {
 	switch {
 	case s.Load.Ramp != "":
 		return told(s.Load.Ramp)
-	case s.Load.Rate != nil || harnessed(s):
+	case s.Load.Rate != nil || loads(s):
 		return told("no ramp")
 	}
 	return untold("the rate is not told")
@@ -139,11 +139,11 @@ func rampUp(s side) stance {
 
 func traceReplay(s side) stance {
 	switch {
-	case s.Load.Trace && s.Harness == VLLM:
+	case s.Load.Trace && acts(VLLM)(s):
 		return told("the stamps of a timed trace as they are: not rebased, not sorted")
 	case s.Load.Trace:
 		return told("the stamps of a mooncake trace, sorted and rebased; rounds of one session as a burst")
-	case s.Load.Rate != nil || harnessed(s):
+	case s.Load.Rate != nil || loads(s):
 		return told("no trace")
 	}
 	return untold("the rate is not told")
@@ -197,9 +197,9 @@ func arrivalStream(s side) stance {
 	switch {
 	case s.Harness == VLLMRust, s.Harness == SGLangRust:
 		return told("a stream of Rust's generator of " + strings.TrimSuffix(string(s.Harness), "-rust"))
-	case s.Harness == SGLang && strings.HasPrefix(s.Work.Dataset, "random"):
+	case acts(SGLang)(s) && strings.HasPrefix(s.Work.Dataset, "random"):
 		return told("numpy's stream, after the lengths were drawn from it")
-	case s.Harness == SGLang, s.Harness == VLLM:
+	case acts(SGLang, VLLM)(s):
 		return told("numpy's stream, fresh from the seed")
 	}
 	return untold("the stream of the arrivals is not told")

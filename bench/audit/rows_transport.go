@@ -13,13 +13,16 @@ func transportRows() []row {
 			}},
 		{id: "B3", topic: "keep-alive and cached addresses", moves: []Figure{TTFT, E2EL}, keeps: "ITL, TPOT; token counts",
 			rules: []rule{
-				{is: of(VLLM, VLLMRust, SGLangRust), does: "connections are kept, addresses are resolved once"},
-				{is: of(SGLang), does: "nothing is kept: each request resolves and connects", reads: up(TTFT, E2EL)},
 				{is: perConnection(true), does: "nothing is kept: each request resolves and connects", reads: up(TTFT, E2EL)},
 				{is: perConnection(false), does: "connections are kept, addresses are resolved once"},
+				{is: acts(VLLM, VLLMRust, SGLangRust), does: "connections are kept, addresses are resolved once"},
+				{is: acts(SGLang), does: "nothing is kept: each request resolves and connects", reads: up(TTFT, E2EL)},
 			}},
 		{id: "B4", topic: "connecting inside TTFT", moves: []Figure{TTFT, E2EL}, state: connecting, keeps: "ITL, TPOT; token counts"},
 		{id: "B5", topic: "proxies", moves: []Figure{TTFT, E2EL, ITL}, state: func(s side) stance {
+			if p := s.Flags.Proxy; p != nil {
+				return told("proxy: " + orNone(*p))
+			}
 			if of(SGLang, VLLMRust)(s) {
 				return told("a proxy of the environment is ignored")
 			}
@@ -63,21 +66,30 @@ func poolOfProbes(s side) bool { return sharedProbes(s) && s.Load.Concurrency.N 
 
 func connections(s side) stance {
 	switch {
-	case of(VLLM, VLLMRust, SGLangRust)(s), perConnection(false)(s):
+	case perConnection(true)(s):
+	case perConnection(false)(s), acts(VLLM, VLLMRust, SGLangRust)(s):
 		return told("one pool for the run")
-	case s.Harness == SGLang, perConnection(true)(s):
-		return told("a new connection for each request", up(TTFT, E2EL))
+	case !acts(SGLang)(s):
+		return untold("whether connections were used again is not told")
 	}
-	return untold("whether connections were used again is not told")
+	return told("a new connection for each request", up(TTFT, E2EL))
 }
 
 // connecting says which requests have a connect in their time to first token.
 func connecting(s side) stance {
 	switch {
-	case s.Harness == SGLang, perConnection(true)(s):
-		return told("in every request", up(TTFT, E2EL))
-	case of(VLLM, VLLMRust, SGLangRust)(s), perConnection(false)(s):
+	case perConnection(true)(s):
+	case perConnection(false)(s), acts(VLLM, VLLMRust, SGLangRust)(s):
 		return told("where no connection is idle: the first wave, which is nearly all of a run that starts at once")
+	case !acts(SGLang)(s):
+		return untold("when connections were made is not told")
 	}
-	return untold("when connections were made is not told")
+	return told("in every request", up(TTFT, E2EL))
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
 }

@@ -119,6 +119,21 @@ func of(all ...Harness) func(side) bool {
 	}
 }
 
+// acts matches the harnesses whose ways of loading and sending a file has: its
+// own, or those that a capture was made with.
+func acts(all ...Harness) func(side) bool {
+	is := of(all...)
+	return func(s side) bool {
+		if s.Acts != "" {
+			return is(side{File: &File{Harness: s.Acts}})
+		}
+		return is(s)
+	}
+}
+
+// loads says that a file was loaded as one of the four clients does.
+func loads(s side) bool { return acts(VLLM, VLLMRust, SGLang, SGLangRust)(s) }
+
 // on matches harnesses on one endpoint.
 func on(w serving.Wire, all ...Harness) func(side) bool {
 	who := of(all...)
@@ -170,6 +185,16 @@ func always(condition string) func(a, b stance) string {
 // harnessed says that a file is of one of the four clients that the tables are
 // about.
 func harnessed(s side) bool { return of(VLLM, VLLMRust, SGLang, SGLangRust)(s) }
+
+func bothLoad(a, b side) bool { return loads(a) && loads(b) }
+
+// actsBackend is the backend that decides what the client asks the server.
+func (f *File) actsBackend() string {
+	if f.Acts != "" {
+		return f.ActsBackend
+	}
+	return f.Backend
+}
 
 func bothHarnessed(a, b side) bool { return harnessed(a) && harnessed(b) }
 
