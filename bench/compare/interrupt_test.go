@@ -39,7 +39,7 @@ func TestP131_InterruptAnywhere(t *testing.T) {
 		if err == nil && m.calls == calls {
 			continue // during the last step of the last block: nothing was left to do
 		}
-		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "interrupted at ") {
+		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "stopped at ") {
 			t.Fatalf("cancelled at call %d: %v", k, err)
 		}
 		// Drain, submission and wait of the running step.

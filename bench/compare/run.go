@@ -151,7 +151,7 @@ type fatal struct{ error }
 func (f fatal) Unwrap() error { return f.error }
 
 func interrupted(ctx context.Context, p Point, e int) error {
-	return fatal{fmt.Errorf("interrupted at %s, epoch %d: %w", p, e, ctx.Err())}
+	return fatal{fmt.Errorf("stopped at %s, epoch %d: %w", p, e, bench.Stopped(ctx))}
 }
 
 // record writes a Check; point is nil where it is of the run.

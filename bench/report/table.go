@@ -242,6 +242,9 @@ func (t *table) legend() []string {
 	if t.shown["p99 ms"] {
 		l = append(l, "p99: of the steps, where there are 100 or more.")
 	}
+	if t.shown["memory"] {
+		l = append(l, "memory: the most that the whole process held during the point, or weights, KV and workspace where that is unknown.")
+	}
 	if len(t.left) > 0 {
 		l = append(l, "Left out for width: "+strings.Join(t.left, ", ")+"; the other formats have everything.")
 	}

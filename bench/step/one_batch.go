@@ -11,7 +11,7 @@ import (
 )
 
 // LaunchOnly is the warning of a point that was measured with NoSync.
-const LaunchOnly = "launch time only: no synchronisation at a step, host_ns ends when the work is enqueued"
+const LaunchOnly = "launch time only: no synchronisation at a step, host_ns ends when submit returns; a backend that computes inside it, as those of the CPU do, is timed whole"
 
 // OneBatch measures the given points of a plan, plan.Points() or Remaining, one
 // after another. Each point gets an engine of its own, is warmed up, and is

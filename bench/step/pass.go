@@ -43,7 +43,7 @@ func isFatal(err error) bool {
 
 // interrupted says where a cancelled context stopped a loop.
 func interrupted(ctx context.Context, p Point) error {
-	return fatal{fmt.Errorf("interrupted at %s: %w", p, ctx.Err())}
+	return fatal{fmt.Errorf("stopped at %s: %w", p, bench.Stopped(ctx))}
 }
 
 // pass begins afresh and times one prefill and so many decode steps, the
