@@ -46,8 +46,9 @@ type pageFigure struct {
 }
 
 type pageTable struct {
-	Head []string
-	Rows []pageRow
+	Labelled bool // the first column is words
+	Head     []string
+	Rows     []pageRow
 }
 
 // pageRow is the cells of a row; the last one spans the columns that are left.

@@ -27,7 +27,7 @@ func ServingHTML(w io.Writer, c *serving.Capture, sum string, results []*serving
 		}
 	}
 	cells := servingCells(all)
-	t := pageTable{Head: cells[0]}
+	t := pageTable{Labelled: true, Head: cells[0]}
 	for _, row := range cells[1:] {
 		t.Rows = append(t.Rows, pageRow{Cells: row})
 	}
