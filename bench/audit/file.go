@@ -62,6 +62,8 @@ type Work struct {
 	InputLen       *int // as flags say
 	OutputLen      *int
 	RangeRatio     *float64
+	Lengths        string // of a capture's rows, in words
+	AskedSum       int64  // output tokens that a capture's requests asked for
 	ReportedSLOs   string
 	GoodputAsked   bool
 	ServerVersion  string

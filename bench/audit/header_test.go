@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -17,7 +18,11 @@ func captureWith(t *testing.T, options string, overlap, reused bool) *File {
 	if overlap {
 		second = 1
 	}
-	text := fmt.Sprintf(`{"kind":"run","schema":1,"command":"bench serve","workload":{"kind":"serve","model":"m","seed":3},"workload_sha256":"x","host":{"os":"linux","arch":"amd64","cpu":"c","cores":2},"options":%s}
+	sum := "a"
+	if m := regexp.MustCompile(`"sum":"([a-z]+)"`).FindStringSubmatch(options); m != nil {
+		sum = m[1]
+	}
+	text := fmt.Sprintf(`{"kind":"run","schema":1,"command":"bench serve","workload":{"kind":"serve","model":"m","seed":3,"dataset":"random, 2 requests, sha256 `+sum+`"},"workload_sha256":"x","host":{"os":"linux","arch":"amd64","cpu":"c","cores":2},"options":%s}
 {"kind":"request","id":"r0","endpoint":"completions","prompt_len":8,"requested_output_len":4,"scheduled_ns":0,"sent_ns":0,"status":200,"reads":[],"end":{"kind":"eof","t_ns":500},"reused":false}
 {"kind":"request","id":"r1","endpoint":"completions","prompt_len":8,"requested_output_len":4,"scheduled_ns":%d,"sent_ns":%d,"status":200,"reads":[],"end":{"kind":"eof","t_ns":1500},"reused":%v}
 {"kind":"end","duration_ns":2000,"reason":"completed"}
@@ -48,26 +53,28 @@ func TestCapturesByTheirHeaders(t *testing.T) {
 		a, b string
 		rows string
 	}{
-		"the same":               {base, base, ""},
-		"nothing told":           {"{}", "{}", ""},
-		"two harnesses":          {base, headerOf("sglang", rate, ""), "A4 A5 A6 A15 B1 B3 B4 E14 E15 G7"},
-		"two harnesses, at once": {headerOf("vllm", inf, ""), headerOf("sglang", inf, ""), "B1 B3 B4 E14 E15 G7"},
-		"two rates":              {base, headerOf("vllm", `"request_rate":12,"burstiness":1,"max_concurrency":null`, ""), "A2"},
-		"two burstinesses":       {base, headerOf("vllm", `"request_rate":6,"burstiness":0.5,"max_concurrency":null`, ""), "A3"},
-		"a limit":                {base, headerOf("vllm", `"request_rate":6,"burstiness":1,"max_concurrency":4`, ""), "A12"},
-		"a ramp":                 {base, headerOf("vllm", `"request_rate":"inf","ramp_up_strategy":"linear","ramp_up_start_rps":1,"ramp_up_end_rps":9,"max_concurrency":null`, ""), "A7"},
-		"two seeds":              {base, strings.Replace(base, `"seed":3`, `"seed":4`, 1), "A14"},
-		"warm-up":                {base, strings.Replace(base, `"warmups":0`, `"warmups":2`, 1), "G2"},
-		"flushed":                {base, strings.Replace(base, `"warmups":0`, `"warmups":0,"flush_cache":true`, 1), "G3"},
-		"ignore_eos":             {base, strings.ReplaceAll(base, `"ignore_eos":true`, `"ignore_eos":false`), "G6"},
-		"temperature":            {base, strings.Replace(base, `"body":{`, `"body":{"temperature":0.7,`, 1), "G7"},
-		"profiled":               {base, strings.Replace(base, `"warmups":0`, `"warmups":0,"profile":true`, 1), "G10"},
-		"adapters":               {base, strings.Replace(base, `"body":{`, `"body":{"lora_modules":["x"],`, 1), "G11"},
-		"extra body":             {base, strings.Replace(base, `"body":{`, `"body":{"extra_body":"{\"a\":1}",`, 1), "G12"},
-		"proxy":                  {base, strings.Replace(base, `"proxy":""`, `"proxy":"http://p:2"`, 1), "B5"},
-		"ready check":            {base, strings.Replace(base, `"ready_check_timeout_sec":0`, `"ready_check_timeout_sec":9`, 1), "G1"},
-		"two servers":            {base, strings.Replace(base, `http://a:1`, `http://b:1`, 1), ""},
-		"options elsewhere":      {base, strings.Replace(base, `"traffic":{`, `"request_rate":6,"x":{`, 1), ""},
+		"the same":                  {base, base, ""},
+		"nothing told":              {"{}", "{}", ""},
+		"two harnesses":             {base, headerOf("sglang", rate, ""), "A4 A5 A6 A15 B1 B3 B4 E14 E15 G7"},
+		"two harnesses, at once":    {headerOf("vllm", inf, ""), headerOf("sglang", inf, ""), "B1 B3 B4 E14 E15 G7"},
+		"two rates":                 {base, headerOf("vllm", `"request_rate":12,"burstiness":1,"max_concurrency":null`, ""), "A2"},
+		"two burstinesses":          {base, headerOf("vllm", `"request_rate":6,"burstiness":0.5,"max_concurrency":null`, ""), "A3"},
+		"a limit":                   {base, headerOf("vllm", `"request_rate":6,"burstiness":1,"max_concurrency":4`, ""), "A12"},
+		"a ramp":                    {base, headerOf("vllm", `"request_rate":"inf","ramp_up_strategy":"linear","ramp_up_start_rps":1,"ramp_up_end_rps":9,"max_concurrency":null`, ""), "A7"},
+		"two seeds":                 {base, strings.Replace(base, `"seed":3`, `"seed":4`, 1), "A14"},
+		"two draws of one data set": {base, strings.Replace(base, `"seed":3`, `"seed":4,"sum":"b"`, 1), "A14"},
+		"two files, one seed":       {base, strings.Replace(base, `"seed":3`, `"seed":3,"sum":"b"`, 1), "G13"},
+		"warm-up":                   {base, strings.Replace(base, `"warmups":0`, `"warmups":2`, 1), "G2"},
+		"flushed":                   {base, strings.Replace(base, `"warmups":0`, `"warmups":0,"flush_cache":true`, 1), "G3"},
+		"ignore_eos":                {base, strings.ReplaceAll(base, `"ignore_eos":true`, `"ignore_eos":false`), "G6"},
+		"temperature":               {base, strings.Replace(base, `"body":{`, `"body":{"temperature":0.7,`, 1), "G7"},
+		"profiled":                  {base, strings.Replace(base, `"warmups":0`, `"warmups":0,"profile":true`, 1), "G10"},
+		"adapters":                  {base, strings.Replace(base, `"body":{`, `"body":{"lora_modules":["x"],`, 1), "G11"},
+		"extra body":                {base, strings.Replace(base, `"body":{`, `"body":{"extra_body":"{\"a\":1}",`, 1), "G12"},
+		"proxy":                     {base, strings.Replace(base, `"proxy":""`, `"proxy":"http://p:2"`, 1), "B5"},
+		"ready check":               {base, strings.Replace(base, `"ready_check_timeout_sec":0`, `"ready_check_timeout_sec":9`, 1), "G1"},
+		"two servers":               {base, strings.Replace(base, `http://a:1`, `http://b:1`, 1), ""},
+		"options elsewhere":         {base, strings.Replace(base, `"traffic":{`, `"request_rate":6,"x":{`, 1), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Compare(captureWith(t, c.a, true, false), captureWith(t, c.b, true, false))

@@ -112,7 +112,10 @@ func (f *File) headerFlags(o options) {
 		return &s
 	}
 	x.IgnoreEOS, x.Flush, x.Profile = flag("used", "ignore_eos"), flag("around", "flush_cache"), flag("around", "profile")
-	x.ExtraBody, x.LoRA, x.Proxy = text("body", "extra_body"), text("body", "lora_modules"), text("server", "proxy")
+	x.ExtraBody, x.LoRA = text("body", "extra_body"), text("body", "lora_modules")
+	if p := text("server", "proxy"); p != nil && *p != "env" { // what the environment named stands in another line
+		x.Proxy = p
+	}
 	if u := o.get("used", "base_url").Text(); u != "" {
 		x.Server = &u
 	}

@@ -69,10 +69,11 @@ type captured struct {
 	requests, failed   int
 	reused, fresh      int
 	lastSent, firstEnd int64
-	input              int64
+	input, asked       int64
 	first              int64
 	endpoints          map[string]int
 	end                *bench.End
+	client             *bench.ClientRun
 	lens               map[int]int // requested output lengths
 	prompts            map[int]int
 }
@@ -94,6 +95,8 @@ func (c *captured) scan(r *bench.Reader) (steps bool, err error) {
 			return true, nil
 		case *bench.Request:
 			c.request(v)
+		case *bench.ClientRun:
+			c.client = v
 		case *bench.End:
 			c.end = v
 		}
@@ -108,6 +111,7 @@ func (c *captured) request(r *bench.Request) {
 	if r.End != nil {
 		c.firstEnd = min(c.firstEnd, r.End.TNS)
 	}
+	c.asked += int64(r.RequestedOutputLen)
 	c.lens[r.RequestedOutputLen]++
 	c.prompts[r.PromptLen]++
 	if r.Status == nil || *r.Status != 200 || r.End == nil || r.End.Kind != "eof" {
@@ -156,6 +160,13 @@ func (c *captured) file() (*File, error) {
 		}
 	}
 	f.fromHeader()
+	if c.client != nil {
+		f.Flags.Proxy = &c.client.Proxy
+	}
+	f.Work.AskedSum = c.asked
+	if n := c.requests; f.Work.Lengths == "" {
+		f.Work.Lengths = fmt.Sprintf("%s input tokens a request, %s output tokens asked for", number(float64(c.input)/float64(n)), number(float64(c.asked)/float64(n)))
+	}
 	return f, nil
 }
 

@@ -3,7 +3,9 @@ package audit
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
+	"strings"
 
 	"lathe/bench/serving"
 )
@@ -165,13 +167,20 @@ func baseName(model string) string {
 func dataset(s side) stance {
 	in, out, ok := meanLengths(s)
 	lens := "lengths not told"
-	if ok {
+	if s.Work.Lengths != "" {
+		lens = s.Work.Lengths
+	} else if ok {
 		lens = fmt.Sprintf("%s input and %s output tokens a request", number(in), number(out))
 	}
 	if s.Work.Dataset == "" {
 		return told("data set not told; " + lens)
 	}
-	return told(s.Work.Dataset + "; " + lens)
+	return told(shortSums(s.Work.Dataset) + "; " + lens)
+}
+
+// shortSums shortens the checksums in a text.
+func shortSums(s string) string {
+	return regexp.MustCompile(`[0-9a-f]{64}`).ReplaceAllStringFunc(s, func(sum string) string { return sum[:12] + "…" })
 }
 
 // meanLengths are the mean lengths of the successful requests.
@@ -200,7 +209,7 @@ func sameWork(a, b side) (same bool, unknown string) {
 		return false, ""
 	}
 	if a.Harness == Lathe && b.Harness == Lathe && a.Work.Dataset != "" && b.Work.Dataset != "" && a.Work.Dataset != b.Work.Dataset {
-		return false, ""
+		return otherDraw(a, b), ""
 	}
 	inA, outA, okA := meanLengths(a)
 	inB, outB, okB := meanLengths(b)
@@ -221,6 +230,17 @@ func sameWork(a, b side) (same bool, unknown string) {
 		return true, ""
 	}
 	return true, fmt.Sprintf("the data sets are not told by both; mean lengths agree: %s and %s input, %s and %s output tokens a request", number(inA), number(inB), number(outA), number(outB))
+}
+
+// otherDraw says that two captures have rows of one data set, drawn by two seeds:
+// which row A14 tells.
+func otherDraw(a, b side) bool {
+	nameA, _, _ := strings.Cut(a.Work.Dataset, ",")
+	nameB, _, _ := strings.Cut(b.Work.Dataset, ",")
+	x, y := a.Load.Seed, b.Load.Seed
+	n, m := float64(max(1, *a.Counts.Completed+*a.Counts.Failed)), float64(max(1, *b.Counts.Completed+*b.Counts.Failed))
+	return nameA == nameB && x != nil && y != nil && *x != *y && near(float64(*a.Counts.Input)/n, float64(*b.Counts.Input)/m, specialTokens) &&
+		near(float64(a.Work.AskedSum)/n, float64(b.Work.AskedSum)/m, 0)
 }
 
 // sameRequested compares the lengths that were asked for, where a file tells no

@@ -43,11 +43,11 @@ func tokenRows() []row {
 			{is: of(VLLMRust, SGLang, SGLangRust), does: "that of the data set's rows"},
 			{is: of(GuideLLM), does: "the server's count", reads: up(InputTokens, InputRate, TotalRate)},
 		}},
-		{id: "D7", topic: "tokens of the chat template", reading: true, moves: []Figure{InputTokens, InputRate, TotalRate}, keeps: "times, output tokens, req/s", ruledOut: sameInput,
+		{id: "D7", topic: "tokens of the chat template", reading: true, captures: true, moves: []Figure{InputTokens, InputRate, TotalRate}, keeps: "times, output tokens, req/s", ruledOut: sameInput,
 			arises: func(a, b side) bool {
-				return bothHarnessed(a, b) && a.WireKnown && b.WireKnown && (a.Wire == serving.Chat || b.Wire == serving.Chat)
+				return (bothHarnessed(a, b) || a.Harness == Lathe && b.Harness == Lathe) && a.WireKnown && b.WireKnown && (a.Wire == serving.Chat || b.Wire == serving.Chat)
 			}, rules: []rule{
-				{is: on(serving.Chat, VLLM), does: "in the input tokens, as the server counts them", reads: up(InputTokens, InputRate, TotalRate)},
+				{is: on(serving.Chat, VLLM, Lathe), does: "in the input tokens, as the server counts them", reads: up(InputTokens, InputRate, TotalRate)},
 				{does: "not in the input tokens"},
 			}},
 		{id: "D8", topic: "correction of ITL for speculation", reading: true, moves: []Figure{ITL}, keeps: "TTFT, TPOT, E2EL; token counts",

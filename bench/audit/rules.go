@@ -36,6 +36,9 @@ type row struct {
 	// reading says that the row is about what is made of the bytes on the wire,
 	// which a capture leaves open.
 	reading bool
+	// captures says that a row about readings is a question between two captures
+	// too, though both are read alike.
+	captures bool
 	// arises says whether the row is a question at all between two files; nil is
 	// always.
 	arises func(a, b side) bool

@@ -54,6 +54,10 @@ func TestReadmeShowsWhatIsPrinted(t *testing.T) {
 			t.Fatalf("the README shows %q, which is not printed there:\n%s", line, out)
 		}
 	}
+	serve, _ := readmeBlock(t, "lathe bench serve --harness sglang --backend sglang-oai")
+	if code, _, stderr := lathe(t, append(serve, "--dry-run")...); code != 0 {
+		t.Errorf("the README's client does not even plan: exit %d: %s", code, stderr)
+	}
 	if _, out, _ = lathe(t, args[:len(args)-2]...); !strings.Contains(out, "mean ITL ms                7.500              7.500") {
 		t.Errorf("without an acceptance length SGLang's ITL is not that of frames:\n%s", out)
 	}
