@@ -32,7 +32,12 @@ LATHE_AVX512_BEGIN
 namespace lathe {
 namespace cpu {
 
-// The attention of the path avx512bf16 (cpu_avx512bf16_attention.cc).
+// The row-major products of the path avx512bf16 (cpu_avx512bf16_rows.cc).
+void avx512bf16_rows_bf16(const RowsArgs &);
+void avx512bf16_rows_mixed(const RowsArgs &);
+void avx512bf16_rows_f32(const RowsArgs &);
+
+// Its attention (cpu_avx512bf16_attention.cc).
 void avx512bf16_partial_f32(const PartialArgs &);
 void avx512bf16_partial_bf16(const PartialArgs &);
 void avx512bf16_merge(float *max, float *sum, float *out, float part_max, float part_sum, const float *part,

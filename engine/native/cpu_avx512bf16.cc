@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "backend.h"
 #include "cpu_pack.h"
 
 LATHE_AVX512_BEGIN
@@ -127,6 +128,14 @@ void store(const PanelRow &row, int32_t k0, int32_t n, const float *x)
     }
 }
 
+void narrow(const float *x, int32_t n, uint16_t *out)
+{
+    for (int32_t i = 0; i < n; i += 16) {
+        const __mmask16 m = lanes16(n - i);
+        _mm256_mask_storeu_epi16(out + i, m, to_bf16(_mm512_maskz_loadu_ps(m, x + i)));
+    }
+}
+
 void norm(const float *x, const float *gain, float eps, int32_t n, float *out)
 {
     __m512 s0 = _mm512_setzero_ps(), s1 = _mm512_setzero_ps();
@@ -183,9 +192,14 @@ bool runs_here()
 const Kernels kAvx512Bf16 = {"avx512bf16",
                              6,
                              4,
+                             LATHE_BF16,
                              runs_here,
                              tiles,
                              store,
+                             avx512bf16_rows_bf16,
+                             avx512bf16_rows_mixed,
+                             avx512bf16_rows_f32,
+                             narrow,
                              norm,
                              silu_mul,
                              avx512bf16_partial_f32,

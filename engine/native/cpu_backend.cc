@@ -21,10 +21,8 @@ struct Parts {
 
     static Session *open(Model &model, const lathe_session_options &options, const lathe_override *overrides, int32_t n)
     {
-        if (n != 0)
-            fail(LATHE_E_UNSUPPORTED, "session: the cpu backend replaces no operator yet (asked for %s)", overrides[0].op);
         find_kernels(options.isa); /* refuse before memory is taken */
-        return new Session(model, options);
+        return new Session(model, options, overrides, n);
     }
 
     static void run_operator(Session &, const OperatorRun &run)

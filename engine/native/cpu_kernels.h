@@ -63,6 +63,20 @@ struct TileArgs {
     int64_t ld;
 };
 
+// Row-major products, for operators that are called by operator.h's rules:
+// out[c*ld + r] = sum over k of w[r*w_stride + k] * a[c*a_stride + k], in one
+// order whatever the rows and columns. Strides are in elements.
+struct RowsArgs {
+    const void *w;
+    int64_t w_stride;
+    int32_t rows;
+    const void *a;
+    int64_t a_stride;
+    int32_t cols, k;
+    float *out;
+    int64_t ld;
+};
+
 // Attention of one row's `group` query heads over up to 64 keys of one kv head.
 const int32_t kKeys = 64;
 struct PartialArgs {
@@ -81,11 +95,18 @@ struct Kernels {
     const char *name;
     int32_t max_cols;    // columns of one call of tiles
     int32_t pair_bytes;  // of a panel
+    int32_t activation;  // lathe_dtype of what enters a product
     bool (*runs_here)();
 
     void (*tiles)(const TileArgs &);
     // Writes x[0..n) as inputs k0 .. k0+n-1 (k0 even; an odd n ends the row).
     void (*store)(const PanelRow &, int32_t k0, int32_t n, const float *x);
+    // Row-major products of weights and inputs: bf16 and bf16, bf16 and f32, f32 and f32.
+    void (*rows_bf16)(const RowsArgs &);
+    void (*rows_mixed)(const RowsArgs &);
+    void (*rows_f32)(const RowsArgs &);
+    // Rounds n values to bf16 as store does.
+    void (*narrow)(const float *x, int32_t n, uint16_t *out);
     // out = x / sqrt(mean(x^2) + eps) * gain
     void (*norm)(const float *x, const float *gain, float eps, int32_t n, float *out);
     // gate[i] = silu(gate[i]) * up[i]

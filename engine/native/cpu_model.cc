@@ -74,8 +74,7 @@ void Model::lay_out()
             parts.vector(&l.o_bias, desc_.hidden);
         }
         if (desc_.mlp_bias) {
-            parts.vector(&l.gate_bias, desc_.ffn);
-            parts.vector(&l.up_bias, desc_.ffn);
+            parts.vector(&l.gate_up_bias, 2 * int64_t{desc_.ffn});
             parts.vector(&l.down_bias, desc_.hidden);
         }
     }
@@ -98,37 +97,41 @@ float *Model::vector_of(int32_t role, int32_t layer) const
     case LATHE_K_BIAS: return l.qkv_bias + q;
     case LATHE_V_BIAS: return l.qkv_bias + q + kv;
     case LATHE_O_BIAS: return l.o_bias;
-    case LATHE_GATE_BIAS: return l.gate_bias;
-    case LATHE_UP_BIAS: return l.up_bias;
+    case LATHE_GATE_BIAS: return l.gate_up_bias;
+    case LATHE_UP_BIAS: return l.gate_up_bias + desc_.ffn;
     default: return l.down_bias;
+    }
+}
+
+Model::Place Model::place(int32_t role, int32_t layer, int32_t rows) const
+{
+    Placement place;
+    place.rows = rows;
+    place.units = units_;
+    if (role == LATHE_EMBED || role == LATHE_HEAD) return {&head_, place};
+    const Layer &l = layers_[static_cast<size_t>(layer)];
+    switch (role) {
+    case LATHE_O: return {&l.o, place};
+    case LATHE_DOWN: return {&l.down, place};
+    case LATHE_GATE:
+    case LATHE_UP:
+        place.kind = role == LATHE_GATE ? Placement::kGate : Placement::kUp;
+        return {&l.gate_up, place};
+    default:
+        place.kind = Placement::kHeads;
+        if (role != LATHE_Q) place.first_unit = desc_.q_heads * units_.per_head;
+        if (role == LATHE_V) place.first_unit += desc_.kv_heads * units_.per_head;
+        return {&l.qkv, place};
     }
 }
 
 void Model::set_matrix(int32_t role, int32_t layer, const TensorSource &source, int32_t rows)
 {
     const int32_t threads = allowed_cpus();
-    Placement place;
-    place.rows = rows;
-    place.units = units_;
     if (role == LATHE_EMBED) fill_plain(embed_, rows, source, threads);
-    if (role == LATHE_EMBED || role == LATHE_HEAD) {
-        if (role == LATHE_HEAD || desc_.tied) pack(head_, place, source, threads);
-        return;
-    }
-    const Layer &l = layers_[static_cast<size_t>(layer)];
-    switch (role) {
-    case LATHE_O: return pack(l.o, place, source, threads);
-    case LATHE_DOWN: return pack(l.down, place, source, threads);
-    case LATHE_GATE:
-    case LATHE_UP:
-        place.kind = role == LATHE_GATE ? Placement::kGate : Placement::kUp;
-        return pack(l.gate_up, place, source, threads);
-    default:
-        place.kind = Placement::kHeads;
-        if (role != LATHE_Q) place.first_unit = desc_.q_heads * units_.per_head;
-        if (role == LATHE_V) place.first_unit += desc_.kv_heads * units_.per_head;
-        return pack(l.qkv, place, source, threads);
-    }
+    if (role == LATHE_EMBED && !desc_.tied) return;
+    const Place at = place(role, layer, rows);
+    pack(*at.matrix, at.placement, source, threads);
 }
 
 void Model::set_tensor(int32_t role, int32_t layer, int32_t dtype, int32_t rows, int32_t cols, const void *data,

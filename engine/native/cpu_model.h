@@ -38,7 +38,17 @@ struct Layer {
     Packed qkv, o, gate_up, down;
     float *norm_attn, *norm_ffn;              // [hidden]
     float *qkv_bias;                          // [(q_heads + 2*kv_heads) * head_dim], NULL without
-    float *o_bias, *gate_bias, *up_bias, *down_bias;  // [hidden], [ffn], [ffn], [hidden], NULL without
+    float *o_bias, *down_bias;                // [hidden], NULL without
+    float *gate_up_bias;                      // [2*ffn]: gate, then up; NULL without
+};
+
+// A copy of one gemm role's weights as operator.h shows them to a user's function:
+// row-major bf16 [n][k] a layer. It lives as long as a session needs it.
+struct RowMajor {
+    HugeBlock block;  // empty where the model's own memory serves (a tied head)
+    int32_t n = 0, k = 0;
+    const uint16_t *first = nullptr;  // layer 0
+    const uint16_t *layer(int32_t l) const { return first + static_cast<int64_t>(l) * n * k; }
 };
 
 class Model {
@@ -50,7 +60,8 @@ public:
                     uint64_t seed, float std);
     void ready();  // every tensor is there, or Failure
     bool is_ready() const { return ready_; }
-    uint64_t weight_bytes() const { return block_.bytes(); }
+    // Row-major copies included, while they live.
+    uint64_t weight_bytes() const;
 
     const lathe_model_desc &desc() const { return desc_; }
     const HeadUnits &head_units() const { return units_; }
@@ -62,6 +73,10 @@ public:
     const float *norm_final() const { return norm_final_; }
     const Packed &head() const { return head_; }
 
+    // The row-major weights of a lathe_gemm_role, unpacked on first use and shared by
+    // the sessions that hold them.
+    std::shared_ptr<const RowMajor> row_major(int32_t role) const;
+
     // The table for at least `positions` positions, made once and shared.
     std::shared_ptr<const RopeTable> rope(int64_t positions);
 
@@ -69,6 +84,12 @@ private:
     void lay_out();
     float *vector_of(int32_t role, int32_t layer) const;
     void set_matrix(int32_t role, int32_t layer, const TensorSource &source, int32_t rows);
+    // Which matrix a tensor is part of, and where in it.
+    struct Place {
+        const Packed *matrix;
+        Placement placement;
+    };
+    Place place(int32_t role, int32_t layer, int32_t rows) const;
 
     lathe_model_desc desc_;
     std::vector<float> inv_freq_;
@@ -82,6 +103,8 @@ private:
     bool ready_ = false;
     std::mutex rope_mutex_;
     std::shared_ptr<const RopeTable> rope_;
+    mutable std::mutex rows_mutex_;
+    mutable std::weak_ptr<const RowMajor> rows_[5];  // by lathe_gemm_role
 };
 
 }  // namespace cpu

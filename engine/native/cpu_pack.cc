@@ -112,6 +112,20 @@ void pack(const Packed &matrix, const Placement &place, const TensorSource &sour
     });
 }
 
+void unpack(const Packed &matrix, const Placement &place, int32_t cols, uint16_t *out, int32_t threads)
+{
+    parallel(place.tiles(), threads, [&](int64_t first, int64_t last) {
+        for (int64_t i = first; i < last; i++) {
+            const Placement::At at = place.at(i);
+            const uint16_t *tile = matrix.tile(at.tile);
+            for (int32_t r = 0; r < at.n; r++) {
+                uint16_t *row = out + (at.row + r) * cols;
+                for (int32_t k = 0; k < cols; k++) row[k] = tile[k / 2 * 32 + r * 2 + k % 2];
+            }
+        }
+    });
+}
+
 void fill_plain(uint16_t *out, int64_t rows, const TensorSource &source, int32_t threads)
 {
     parallel(rows, threads, [&](int64_t first, int64_t last) {

@@ -74,6 +74,9 @@ struct Placement {
 // Packs a whole tensor with up to `threads` threads of its own.
 void pack(const Packed &matrix, const Placement &place, const TensorSource &source, int32_t threads);
 
+// The inverse of pack: writes the tensor's rows x cols values as plain row-major bf16.
+void unpack(const Packed &matrix, const Placement &place, int32_t cols, uint16_t *out, int32_t threads);
+
 // Fills rows x cols plain row-major bf16.
 void fill_plain(uint16_t *out, int64_t rows, const TensorSource &source, int32_t threads);
 

@@ -42,6 +42,8 @@ const int32_t kOwnRows = 2;
 // Tiles of one call of the tile kernel while all rows fit one column block.
 const int32_t kRunTiles = 16;
 
+class Overrides;
+
 // Everything a step touches; the session owns it.
 struct StepContext {
     const Model *model = nullptr;
@@ -59,6 +61,14 @@ struct StepContext {
     Buffer<unsigned char> hidden_panel;    // K = ffn
     Buffer<float> logits;         // [max_logits][vocab]
 
+    /* Of a session with replaced operators (cpu_overrides.h), else NULL. */
+    Overrides *overrides = nullptr;
+    unsigned char *attended = nullptr;  // row-major attention outputs instead of the panel
+    unsigned char *hidden = nullptr;    // row-major silu * mul instead of the panel
+    const float *q_base = nullptr;      // of row 0, rows q_stride apart
+    int64_t q_stride = 0;
+    const uint8_t *skip = nullptr;      // [rows] of skips
+
     BatchView batch{};
     const int32_t *tokens = nullptr;  // [rows], -1 resolved
     float *residual = nullptr;        // [layers+2][rows][hidden] when kept
@@ -69,6 +79,11 @@ struct StepContext {
     {
         return {rows, k / 2 + k % 2, kernels->max_cols, kernels->pair_bytes};
     }
+    const float *q_row(int32_t r) const { return q_base + r * q_stride; }
+    // Writes x[0..n) as columns k0 .. of a row of row-major activations.
+    void store_rows(unsigned char *rows, int32_t columns, int64_t row, int32_t k0, int32_t n, const float *x) const;
+    // Rows whose attention a replaced attn_decode computes.
+    bool skips(int32_t r) const { return skip != nullptr && skip[r] != 0; }
     float *row(int32_t r) const { return x.get() + static_cast<int64_t>(r) * model->desc().hidden; }
 };
 
@@ -79,6 +94,12 @@ void phase_o(StepContext &, int32_t layer, int32_t thread);
 void phase_gate_up(StepContext &, int32_t layer, int32_t thread);
 void phase_down(StepContext &, int32_t layer, int32_t thread);
 void phase_head(StepContext &, int32_t thread);
+// Parts of the phases above on a panel that is there already: adds a product to the
+// residual stream; writes the logits and takes this thread's best of them.
+void add_product(StepContext &, int32_t thread, const Packed &, const void *panel, int32_t k, const float *bias);
+void head_product(StepContext &, int32_t thread, const void *panel);
+// No logit seen yet by this thread.
+void clear_best(StepContext &, int32_t thread);
 // Copies this thread's rows of the residual stream (stage 0 .. layers), or their
 // final norm (layers+1), where they are kept.
 void keep_residual(StepContext &, int32_t stage, int32_t thread);

@@ -85,6 +85,54 @@ void tiles(const TileArgs &a)
     }
 }
 
+// R weight rows times C columns, eight inputs at a time in two accumulators.
+template <int R, int C, class W, class A>
+void micro_rows(const W *w, int64_t w_stride, const A *a, int64_t a_stride, int32_t k, float *out, int64_t ld)
+{
+    F4 s0[R][C], s1[R][C];
+#pragma GCC unroll 4
+    for (int r = 0; r < R; r++)
+#pragma GCC unroll 4
+        for (int c = 0; c < C; c++) s0[r][c] = s1[r][c] = splat(0);
+    int32_t i = 0;
+    for (; i + 8 <= k; i += 8)
+#pragma GCC unroll 4
+        for (int r = 0; r < R; r++) {
+            const F4 w0 = load(w + r * w_stride + i), w1 = load(w + r * w_stride + i + 4);
+#pragma GCC unroll 4
+            for (int c = 0; c < C; c++) {
+                s0[r][c] += w0 * load(a + c * a_stride + i);
+                s1[r][c] += w1 * load(a + c * a_stride + i + 4);
+            }
+        }
+    for (int r = 0; r < R; r++)
+        for (int c = 0; c < C; c++) {
+            float sum = lanes(s0[r][c] + s1[r][c]);
+            for (int32_t j = i; j < k; j++) sum += value(w + r * w_stride + j) * value(a + c * a_stride + j);
+            out[c * ld + r] = sum;
+        }
+}
+
+template <class W, class A>
+void rows(const RowsArgs &p)
+{
+    const W *w = static_cast<const W *>(p.w);
+    const A *a = static_cast<const A *>(p.a);
+    for (int32_t c = 0; c < p.cols;) {
+        const int32_t columns = p.cols - c >= 2 ? 2 : 1;
+        int32_t r = 0;
+        for (; r + 2 <= p.rows; r += 2)
+            (columns == 2 ? micro_rows<2, 2, W, A> : micro_rows<2, 1, W, A>)(
+                w + r * p.w_stride, p.w_stride, a + c * p.a_stride, p.a_stride, p.k, p.out + c * p.ld + r, p.ld);
+        if (r < p.rows)
+            (columns == 2 ? micro_rows<1, 2, W, A> : micro_rows<1, 1, W, A>)(
+                w + r * p.w_stride, p.w_stride, a + c * p.a_stride, p.a_stride, p.k, p.out + c * p.ld + r, p.ld);
+        c += columns;
+    }
+}
+
+void narrow_row(const float *x, int32_t n, uint16_t *out) { narrow(x, n, out); }
+
 void store(const PanelRow &row, int32_t k0, int32_t n, const float *x)
 {
     unsigned char *at = row.base + static_cast<uint64_t>(k0 / 2) * row.stride;
@@ -184,8 +232,22 @@ void merge(float *max, float *sum, float *out, float part_max, float part_sum, c
 
 bool runs_here() { return true; }
 
-const Kernels kPortable = {"portable", 4,    8,        runs_here,         tiles,             store,
-                           norm,       silu_mul, partial<float>, partial<uint16_t>, merge};
+const Kernels kPortable = {"portable",
+                           4,
+                           8,
+                           LATHE_F32,
+                           runs_here,
+                           tiles,
+                           store,
+                           rows<uint16_t, uint16_t>,
+                           rows<uint16_t, float>,
+                           rows<float, float>,
+                           narrow_row,
+                           norm,
+                           silu_mul,
+                           partial<float>,
+                           partial<uint16_t>,
+                           merge};
 
 }  // namespace
 

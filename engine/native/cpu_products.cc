@@ -5,35 +5,13 @@
 #include <algorithm>
 
 #include "cpu_phases.h"
+#include "cpu_product.h"
+#include "cpu_rope.h"
 
 namespace lathe {
 namespace cpu {
 
 namespace {
-
-// Runs units [share.first, share.last) of `unit_tiles` tiles against a panel.
-// finish(row, unit, n, values) gets the outputs of n units of one row:
-// values[0 .. n*unit_tiles*16).
-template <class Finish>
-void product(const StepContext &c, Scratch &s, const Packed &m, const void *panel, const PanelShape &shape,
-             int32_t unit_tiles, Range units, const Finish &finish)
-{
-    /* Several column blocks reuse a run of tiles from the cache: keep it small. */
-    const int32_t blocks = shape.blocks();
-    const int32_t most = (blocks == 1 ? c.run_tiles : std::min(c.run_tiles, 2)) / unit_tiles;
-    const int64_t run = std::max(1, most);
-    const int64_t ld = run * unit_tiles * kTile;
-    for (int64_t u = units.first; u < units.last; u += run) {
-        const int32_t n = static_cast<int32_t>(std::min(run, units.last - u));
-        for (int32_t b = 0; b < blocks; b++) {
-            const int32_t cols = shape.width(b);
-            c.kernels->tiles({m.tile(u * unit_tiles), n * unit_tiles, m.kpairs,
-                              static_cast<const unsigned char *>(panel) + shape.offset(b), cols, s.tile_out.get(),
-                              ld});
-            for (int32_t i = 0; i < cols; i++) finish(shape.start(b) + i, u, n, s.tile_out.get() + i * ld);
-        }
-    }
-}
 
 // The normalised rows as a panel: each thread its own when few, else together.
 // rows_of(i) is the residual row of panel row i.
@@ -51,22 +29,6 @@ const void *normed(StepContext &c, int32_t thread, const float *gain, const Pane
     }
     if (!own) c.pool->barrier();
     return panel;
-}
-
-// Half-split rotation of n pairs: low[i] with high[i].
-void rotate(float *low, float *high, const float *cosines, const float *sines, int32_t n)
-{
-    int32_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        const F4 a = load4(low + i), b = load4(high + i), co = load4(cosines + i), si = load4(sines + i);
-        put4(low + i, a * co - b * si);
-        put4(high + i, b * co + a * si);
-    }
-    for (; i < n; i++) {
-        const float a = low[i], b = high[i];
-        low[i] = a * cosines[i] - b * sines[i];
-        high[i] = b * cosines[i] + a * sines[i];
-    }
 }
 
 // Where a unit of a head goes after its product.
@@ -125,18 +87,12 @@ void finish_head(const StepContext &c, const Layer &l, int32_t layer, int32_t ro
     append(c, layer, row, k < d.kv_heads ? k : k - d.kv_heads, k < d.kv_heads ? 0 : 1, at.pair, values);
 }
 
-// x[row] += m * panel (+ bias), over this thread's tiles.
-void add_product(StepContext &c, int32_t thread, const Packed &m, const unsigned char *panel, int32_t k,
-                 const float *bias)
+// The biases of rows first .. first+count-1 of gate, and of the same of up.
+void add_gate_up_bias(const Layer &l, int32_t ffn, int32_t first, int32_t count, float *values)
 {
-    Scratch &s = c.scratch[static_cast<size_t>(thread)];
-    const int32_t hidden = c.model->desc().hidden;
-    product(c, s, m, panel, c.panel(c.rows(), k), 1, share(m.tiles, thread, c.pool->threads()),
-            [&](int32_t row, int64_t tile, int32_t n, float *values) {
-                const int64_t first = tile * kTile, count = std::min<int64_t>(n * kTile, hidden - first);
-                if (bias != nullptr) add_to(values, bias + first, count);
-                add_to(c.row(row) + first, values, count);
-            });
+    if (l.gate_up_bias == nullptr) return;
+    add_to(values, l.gate_up_bias + first, count);
+    add_to(values + kTile, l.gate_up_bias + ffn + first, count);
 }
 
 }  // namespace
@@ -163,6 +119,18 @@ void phase_qkv(StepContext &c, int32_t layer, int32_t thread)
             });
 }
 
+void add_product(StepContext &c, int32_t thread, const Packed &m, const void *panel, int32_t k, const float *bias)
+{
+    Scratch &s = c.scratch[static_cast<size_t>(thread)];
+    const int32_t hidden = c.model->desc().hidden;
+    product(c, s, m, panel, c.panel(c.rows(), k), 1, share(m.tiles, thread, c.pool->threads()),
+            [&](int32_t row, int64_t tile, int32_t n, float *values) {
+                const int64_t first = tile * kTile, count = std::min<int64_t>(n * kTile, hidden - first);
+                if (bias != nullptr) add_to(values, bias + first, count);
+                add_to(c.row(row) + first, values, count);
+            });
+}
+
 void phase_o(StepContext &c, int32_t layer, int32_t thread)
 {
     const Layer &l = c.model->layer(layer);
@@ -182,10 +150,12 @@ void phase_gate_up(StepContext &c, int32_t layer, int32_t thread)
                 const PanelRow to = panel_row(c.hidden_panel.get(), out, row);
                 for (int32_t i = 0; i < n; i++, values += 2 * kTile) {
                     const int32_t first = static_cast<int32_t>(unit + i) * kTile, count = std::min(kTile, d.ffn - first);
-                    if (l.gate_bias != nullptr) add_to(values, l.gate_bias + first, count);
-                    if (l.up_bias != nullptr) add_to(values + kTile, l.up_bias + first, count);
+                    add_gate_up_bias(l, d.ffn, first, count, values);
                     c.kernels->silu_mul(values, values + kTile, count);
-                    c.kernels->store(to, first, count, values);
+                    if (c.hidden != nullptr)
+                        c.store_rows(c.hidden, d.ffn, row, first, count, values);
+                    else
+                        c.kernels->store(to, first, count, values);
                 }
             });
 }
@@ -198,13 +168,24 @@ void phase_down(StepContext &c, int32_t layer, int32_t thread)
 
 void phase_head(StepContext &c, int32_t thread)
 {
+    const PanelShape shape = c.panel(c.batch.n_want, c.model->desc().hidden);
+    head_product(c, thread,
+                 normed(c, thread, c.model->norm_final(), shape, [&](int32_t i) { return c.batch.want_rows[i]; }));
+}
+
+void clear_best(StepContext &c, int32_t thread)
+{
+    Scratch &s = c.scratch[static_cast<size_t>(thread)];
+    for (int32_t w = 0; w < c.batch.n_want; w++) s.best[static_cast<size_t>(w)] = {-__builtin_inff(), -1, true};
+}
+
+void head_product(StepContext &c, int32_t thread, const void *panel)
+{
     Scratch &s = c.scratch[static_cast<size_t>(thread)];
     const lathe_model_desc &d = c.model->desc();
-    const PanelShape shape = c.panel(c.batch.n_want, d.hidden);
-    for (int32_t w = 0; w < c.batch.n_want; w++) s.best[static_cast<size_t>(w)] = {-__builtin_inff(), -1, true};
-    const void *panel =
-        normed(c, thread, c.model->norm_final(), shape, [&](int32_t i) { return c.batch.want_rows[i]; });
-    product(c, s, c.model->head(), panel, shape, 1, share(c.model->head().tiles, thread, c.pool->threads()),
+    clear_best(c, thread);
+    product(c, s, c.model->head(), panel, c.panel(c.batch.n_want, d.hidden), 1,
+            share(c.model->head().tiles, thread, c.pool->threads()),
             [&](int32_t w, int64_t tile, int32_t n, float *values) {
                 const int32_t first = static_cast<int32_t>(tile * kTile), count = std::min(n * kTile, d.vocab - first);
                 std::copy_n(values, count, c.logits.get() + static_cast<int64_t>(w) * d.vocab + first);

@@ -24,7 +24,7 @@ Buffer<T> Session::take(uint64_t rows, uint64_t columns, const char *what)
     return b;
 }
 
-Session::Session(Model &model, const lathe_session_options &options)
+Session::Session(Model &model, const lathe_session_options &options, const lathe_override *overrides, int32_t n)
     : model_(model), checker_(model.desc(), options), kv_(model.desc(), options),
       pool_(options.threads > 0 ? options.threads : allowed_cpus()), results_("cpu", model.desc(), options)
 {
@@ -35,8 +35,11 @@ Session::Session(Model &model, const lathe_session_options &options)
     rope_ = model_.rope(checker_.max_positions());
     context_.rope = rope_.get();
     workspace_bytes_ = rope_->bytes();
+    if (n > 0)
+        overrides_.reset(new Overrides(*context_.kernels, overrides, n, pool_.threads(), options.deterministic != 0));
     make_workspace(options);
     make_scratch(options);
+    if (n > 0) overrides_->prepare(model_, options, context_, checker_.max_positions());
     std::fill_n(op_ns_, LATHE_OPS, -1);
 }
 
@@ -48,6 +51,8 @@ void Session::make_workspace(const lathe_session_options &options)
     const uint64_t q = u64(d.q_heads) * u64(d.head_dim), pair = u64(c.kernels->pair_bytes);
     c.x = take<float>(rows, u64(d.hidden), "residual stream");
     c.q = take<float>(rows, q, "queries");
+    c.q_base = c.q.get();
+    c.q_stride = static_cast<int64_t>(q);
     c.normed_panel = take<unsigned char>(rows, (u64(d.hidden) + 1) / 2 * pair, "workspace");
     c.attended_panel = take<unsigned char>(rows, q / 2 * pair, "workspace");
     c.hidden_panel = take<unsigned char>(rows, (u64(d.ffn) + 1) / 2 * pair, "workspace");
@@ -61,13 +66,15 @@ void Session::make_scratch(const lathe_session_options &options)
     const lathe_model_desc &d = model_.desc();
     StepContext &c = context_;
     const uint64_t group = u64(d.q_heads / d.kv_heads), columns = u64(c.kernels->max_cols);
+    /* A replaced step may make its own panel of any activations. */
+    const uint64_t q = u64(d.q_heads) * u64(d.head_dim);
+    const uint64_t widest = overrides_ == nullptr ? u64(d.hidden) : std::max({u64(d.hidden), q, u64(d.ffn)});
     c.run_tiles = std::max(kRunTiles, model_.head_units().tiles);
     c.scratch.resize(u64(pool_.threads()));
     for (Scratch &s : c.scratch) {
         s.tile_out = take<float>(columns, u64(c.run_tiles) * kTile, "thread scratch");
         s.normed = take<float>(1, u64(d.hidden), "thread scratch");
-        s.panel = take<unsigned char>(u64(kOwnRows), (u64(d.hidden) + 1) / 2 * u64(c.kernels->pair_bytes),
-                                      "thread scratch");
+        s.panel = take<unsigned char>(u64(kOwnRows), (widest + 1) / 2 * u64(c.kernels->pair_bytes), "thread scratch");
         s.weights = take<float>(group, kKeys, "thread scratch");
         s.max = take<float>(2, group, "thread scratch");
         s.sum = take<float>(2, group, "thread scratch");
@@ -88,15 +95,21 @@ void Session::submit(const BatchView &batch)
     context_.tokens = tokens_in_.data();
     std::fill_n(op_ns_, LATHE_OPS, -1);
     context_.op_ns = (batch.flags & LATHE_TIME_OPERATORS) != 0 ? op_ns_ : nullptr;
+    if (overrides_ != nullptr) {
+        overrides_->failure.clear();
+        overrides_->sort_rows(context_);
+    }
     pool_.run([](void *c, int32_t thread) { run_step(*static_cast<StepContext *>(c), thread); }, &context_);
-    choose(batch);
     context_.batch = BatchView{}; /* the caller's arrays end with the call */
+    if (overrides_ != nullptr) overrides_->failure.raise();
+    choose(batch);
     results_.end();
 }
 
 // Merges the threads' choices in the order of their tokens.
 void Session::choose(const BatchView &batch)
 {
+    const bool replaced = overrides_ != nullptr && overrides_->slot(LATHE_OP_NORM_HEAD_ARGMAX) != nullptr;
     for (int32_t w = 0; w < batch.n_want; w++) {
         Best best = {-__builtin_inff(), -1, true};
         for (const Scratch &s : context_.scratch) {
@@ -107,7 +120,11 @@ void Session::choose(const BatchView &batch)
                 best.index = part.index;
             }
         }
-        results_.chose(batch, w, best.index, best.finite, &checker_);
+        const int32_t token = replaced ? overrides_->token[u64(w)] : best.index;
+        if (replaced && (token < 0 || token >= model_.desc().vocab) && best.finite)
+            fail(LATHE_E_INTERNAL, "step: operator norm_head_argmax chose token %d in row %d, must be 0 to %d", token,
+                 batch.want_rows[w], model_.desc().vocab - 1);
+        results_.chose(batch, w, token, best.finite, &checker_);
     }
 }
 
@@ -134,7 +151,7 @@ void Session::memory(lathe_session_memory *out) const
     out->threads = pool_.threads();
     out->kv_bytes = kv_.bytes();
     out->page_bytes = kv_.page_bytes();
-    out->workspace_bytes = workspace_bytes_ + results_.bytes();
+    out->workspace_bytes = workspace_bytes_ + results_.bytes() + (overrides_ != nullptr ? overrides_->bytes() : 0);
     write_text(out->path, sizeof out->path, context_.kernels->name);
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "batch_check.h"
+#include "cpu_overrides.h"
 #include "cpu_phases.h"
 #include "session_results.h"
 
@@ -17,7 +18,7 @@ namespace cpu {
 
 class Session {
 public:
-    Session(Model &model, const lathe_session_options &options);
+    Session(Model &model, const lathe_session_options &options, const lathe_override *overrides, int32_t n);
 
     void submit(const BatchView &batch);
     void wait(int32_t *tokens, int32_t cap, const int32_t *accepted, lathe_step_info *info);
@@ -39,6 +40,7 @@ private:
     KvPool kv_;
     Pool pool_;
     std::shared_ptr<const RopeTable> rope_;
+    std::unique_ptr<Overrides> overrides_;  // NULL: the fused path
     StepResults results_;
     StepContext context_;
     uint64_t workspace_bytes_ = 0;

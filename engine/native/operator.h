@@ -34,7 +34,9 @@
  *     synchronise.
  *   - The workspace is aligned to 256 bytes, shared by all parts, zeroed once when
  *     the session opens and left as you leave it: counters must reset themselves.
- *     `_workspace` is asked once, with the largest counts that a session can have.
+ *     `_workspace` is asked once, with the largest counts that a session can have;
+ *     `_supports` with the largest and the smallest. A question's pointers are NULL
+ *     where the call's are, but their memory is not to be read.
  *   - Only outputs are written. Outputs may hold anything before. A NaN of an input
  *     must not vanish.
  *   - Shapes are in elements, strides are in elements between neighbours of that
@@ -123,7 +125,9 @@ typedef struct lathe_ctx {
  *   k_pages + block_table[b*block_table_stride + t/page_size]*k_page_stride
  *           + (t%page_size)*k_slot_stride + g*k_head_stride
  * K and V of the newest rows are already in the pages. seq_len[b] == 0 marks a
- * padded row: write nothing for it. */
+ * padded row: write nothing for it. A step calls it for the sequences that have one row
+ * in the step, q_per_seq 1; the rows of longer blocks (prefill chunks) stay with the
+ * engine's own attention, which is not replaceable. */
 typedef struct lathe_attn_decode_args {
     uint32_t struct_size;
     int32_t batch;                 /* sequences */

@@ -78,9 +78,28 @@ lathe_session_options options(int32_t threads, int32_t page_size, const char *is
     return o;
 }
 
-Session::Session(const Model &m, const lathe_session_options &o) : model(m), opened(o)
+lathe_override builtin(const char *op)
 {
-    status = m.backend->session_open(m.handle, &o, nullptr, 0, &handle, error, sizeof error);
+    lathe_override o{};
+    o.struct_size = sizeof o;
+    o.kind = LATHE_OVERRIDE_BUILTIN;
+    o.op = op;
+    return o;
+}
+
+lathe_override function(const char *op, void *address)
+{
+    lathe_override o = builtin(op);
+    o.kind = LATHE_OVERRIDE_FUNCTION;
+    o.function = address;
+    return o;
+}
+
+Session::Session(const Model &m, const lathe_session_options &o, const std::vector<lathe_override> &overrides)
+    : model(m), opened(o)
+{
+    status = m.backend->session_open(m.handle, &o, overrides.data(), static_cast<int32_t>(overrides.size()), &handle,
+                                     error, sizeof error);
     if (status != LATHE_OK) return;
     /* Sequence s owns every max_sequences-th page, from the last one down. */
     stride = o.pages / o.max_sequences;

@@ -32,6 +32,10 @@ public:
 
 lathe_session_options options(int32_t threads, int32_t page_size, const char *isa);
 
+// Our own operator in its slot, or a function in it.
+lathe_override builtin(const char *op);
+lathe_override function(const char *op, void *address);
+
 // Rows of one sequence at positions first, first+1, ...
 struct Piece {
     int32_t sequence, first;
@@ -41,7 +45,7 @@ struct Piece {
 // A session whose sequences own scattered pages; every row wants logits.
 class Session {
 public:
-    Session(const Model &model, const lathe_session_options &options);
+    Session(const Model &model, const lathe_session_options &options, const std::vector<lathe_override> &overrides = {});
     ~Session();
     Session(const Session &) = delete;
     Session &operator=(const Session &) = delete;
