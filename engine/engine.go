@@ -20,6 +20,7 @@ type Options struct {
 	Device       int    // -1: the default
 	Graphs       bool
 	GraphMaxRows int
+	Overrides    []native.Override // operators that are replaced, each once
 }
 
 // Defaults of Options.
@@ -53,7 +54,7 @@ func (o Options) Pages() int {
 
 // Memory is what an Engine holds, in bytes.
 type Memory struct {
-	Weights   uint64 // of the model, shared with its other engines
+	Weights   uint64 // of the model, shared with its other engines; row-major copies for overrides included
 	KV        uint64
 	Workspace uint64
 }
@@ -96,7 +97,7 @@ func (m *Model) NewEngine(o Options) (*Engine, error) {
 	op := fmt.Sprintf("open engine for %d sequences of %d tokens", o.Sequences, o.Context)
 	s, err := m.native.NewSession(native.SessionOptions{Threads: o.Threads, PageSize: o.PageSize, Pages: o.Pages(),
 		MaxRows: o.ChunkRows, MaxSequences: o.Sequences, MaxLogits: o.Logits, KV: o.KV, Deterministic: true,
-		Graphs: o.Graphs, GraphMaxRows: o.GraphMaxRows, Device: o.Device, ISA: o.ISA})
+		Graphs: o.Graphs, GraphMaxRows: o.GraphMaxRows, Device: o.Device, ISA: o.ISA, Overrides: o.Overrides})
 	if err != nil {
 		return nil, native.Under(op, err)
 	}
@@ -312,9 +313,13 @@ func (e *Engine) Cached() int {
 	return cached
 }
 
-// Memory is what the engine holds.
+// Memory is what the engine holds now.
 func (e *Engine) Memory() Memory {
-	return Memory{Weights: e.model.weights, KV: e.memory.KVBytes, Workspace: e.memory.WorkspaceBytes}
+	weights, err := e.model.native.WeightBytes()
+	if err != nil { // the model was closed: what it had when it was loaded
+		weights = e.model.weights
+	}
+	return Memory{Weights: weights, KV: e.memory.KVBytes, Workspace: e.memory.WorkspaceBytes}
 }
 
 // Path is the numeric path in effect, such as "avx512bf16".

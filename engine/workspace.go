@@ -8,9 +8,11 @@ import (
 )
 
 // WorkspaceBound is an upper bound, in bytes, of what NewEngine with these options
-// takes beside the weights and the KV pages, which Memory calls Workspace: computed
-// from shapes, before anything is allocated. math.MaxUint64 stands for what 64 bits
-// cannot count. The copies that Residuals asks for are not in it.
+// takes beside the weights and the KV pages, which Memory calls Workspace, and of the
+// row-major weights that overrides add to what Memory calls Weights: computed from
+// shapes, before anything is allocated. math.MaxUint64 stands for what 64 bits cannot
+// count. The copies that Residuals asks for, and what a user's operators ask for as
+// their workspace, are not in it.
 //
 // With R = ChunkRows, L = Logits, T threads, P positions (those of the pages, no more
 // than the model has), q = QHeads*HeadDim and kv = KVHeads*HeadDim, float32 values of
@@ -36,9 +38,9 @@ func (m *Model) WorkspaceBound(o Options) uint64 {
 	case "reference":
 		return s.reference(m)
 	case "cpu":
-		return s.cpu(m)
+		return sum(s.cpu(m), s.cpuOverrides(m, o.Overrides))
 	}
-	return max(s.reference(m), s.cpu(m))
+	return max(s.reference(m), sum(s.cpu(m), s.cpuOverrides(m, o.Overrides)))
 }
 
 // noteSession remembers the positions of a session that was opened: the cpu backend

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"lathe/engine/llama"
+	"lathe/engine/native"
 )
 
 // shapes are models of one or two layers whose workspaces are ruled by different
@@ -41,6 +42,11 @@ func TestWorkspaceBound(t *testing.T) {
 				} {
 					boundHolds(t, p, m, o)
 				}
+				if p.name != "reference" {
+					for _, op := range native.ReplaceableOps() {
+						boundHolds(t, p, m, Options{Sequences: 3, Context: 200, ChunkRows: 250, Logits: 9, Threads: 3, Overrides: builtins(op)})
+					}
+				}
 				// The table of the longest engine above is still there.
 				boundHolds(t, p, m, Options{Sequences: 1, Context: 2})
 			})
@@ -54,8 +60,9 @@ func boundHolds(t *testing.T, p path, m *Model, o Options) {
 	bound := m.WorkspaceBound(o)
 	e := p.engine(t, m, o)
 	defer e.Close()
-	text := fmt.Sprintf("%d x %d, chunks of %d: %d bytes, the bound is %d", o.Sequences, o.Context, o.ChunkRows, e.Memory().Workspace, bound)
-	if took := e.Memory().Workspace; took == 0 || took > bound || bound > 2*took+1<<20 {
+	took := e.Memory().Workspace + e.Memory().Weights - m.WeightBytes()
+	text := fmt.Sprintf("%d x %d, chunks of %d, %d overrides: %d bytes, the bound is %d", o.Sequences, o.Context, o.ChunkRows, len(o.Overrides), took, bound)
+	if took == 0 || took > bound || bound > 2*took+1<<20 {
 		t.Error(text)
 	} else {
 		t.Log(text)
