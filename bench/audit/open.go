@@ -225,7 +225,26 @@ func recognise(d *frame.Doc, texts [][]byte, name string, entry int, o Options) 
 		f.named(name)
 		return f, nil
 	}
+	if what := otherFile(d.Root()); what != "" {
+		return nil, errors.New(what)
+	}
 	return nil, fmt.Errorf("not a result file that is known: JSON of %s", shape(d.Root()))
+}
+
+// otherFile names files that are near to a result and none.
+func otherFile(v frame.Value) string {
+	for name := range v.Members() {
+		if _, err := serving.ParseSemantics(name); err == nil {
+			return "a report of lathe: audit the capture that it was made from"
+		}
+	}
+	switch {
+	case v.Get("metadata").Get("benchmark_phase").Is(frame.String):
+		return "AIPerf's records of requests: audit profile_export_aiperf.json beside it"
+	case v.Is(frame.Array) && !v.First().Get("benchmark").Is(frame.Missing) && !v.First().Get("metric").Is(frame.Missing):
+		return "vLLM's side file for PyTorch's dashboards: audit the result beside it"
+	}
+	return ""
 }
 
 // severalResults says that others stand in the file too.
