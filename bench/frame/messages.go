@@ -65,7 +65,7 @@ func (m *Messages) Add(read []byte, doc *Doc, yield func(Message) bool) error {
 	}
 	rest := m.buf[at:]
 	switch whole(rest, doc) {
-	case isDone:
+	case isText:
 		doc = nil
 		fallthrough
 	case isJSON:
@@ -81,29 +81,35 @@ type state int
 
 const (
 	unfinished state = iota
-	isDone
+	isText // a message whose text the caller parses
 	isJSON
 )
 
 // whole says whether what is left behind the last blank line is a message all
-// the same; if it is JSON, it is in doc then.
+// the same; if its text is JSON behind the prefix, it is in doc then. The handler
+// strips white space that JSON does not know before it parses, and whoever takes the
+// message does not: that text is no JSON to him.
 func whole(rest []byte, doc *Doc) state {
 	body, ok := bytes.CutPrefix(rest, []byte("data: "))
 	if !ok {
 		return unfinished
+	}
+	kind := isJSON
+	if r, _ := utf8.DecodeRune(bytes.TrimLeft(body, " \t\n\r")); pythonSpace(r) {
+		kind = isText
 	}
 	body = trimUnicode(body)
 	switch {
 	case len(body) == 0:
 		return unfinished
 	case string(body) == "[DONE]":
-		return isDone
+		return isText
 	case body[0] == '{' && body[len(body)-1] != '}':
 		return unfinished // do not read a long frame once a read
 	case doc.Parse(body) != nil:
 		return unfinished
 	}
-	return isJSON
+	return kind
 }
 
 // decode appends read, keeping back a character that is not whole.
