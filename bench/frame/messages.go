@@ -81,7 +81,7 @@ type state int
 
 const (
 	unfinished state = iota
-	isText // a message whose text the caller parses
+	isText           // a message whose text the caller parses
 	isJSON
 )
 
