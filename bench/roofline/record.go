@@ -11,9 +11,9 @@ import (
 // Names of the Checks that a run leaves for its roofline. OK says that they were
 // written, nothing about numbers.
 const (
-	CheckRoofs     = "roofs"          // of the run: a list of Roofs
-	CheckWork      = "work"           // of a point: a PointWork
-	CheckOperators = "operator_times" // of a point: an OperatorPass
+	CheckRoofs     = "roofs"              // of the run: a list of Roofs
+	CheckWork      = "work"               // of a point: a PointWork
+	CheckOperators = bench.CheckOperators // of a point: an OperatorPass
 )
 
 // PointWork is the work of a point's steps.
@@ -34,15 +34,8 @@ type OperatorWork struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// OperatorPass is an instrumented pass over decode steps: times of operators, which
-// are no part of the steps that are judged.
-type OperatorPass struct {
-	Variant    *string   `json:"variant"`
-	ContextLen int       `json:"context_len"` // of the first step; it grows by one a step
-	Operators  []string  `json:"operators"`
-	NS         [][]int64 `json:"ns"`      // [step][operator]
-	StepNS     []int64   `json:"step_ns"` // host time of the same steps
-}
+// OperatorPass is an instrumented pass over decode steps.
+type OperatorPass = bench.OperatorPass
 
 // PointWorkOf is the work of a point that prefills inputLen tokens in each of batch
 // rows and then takes steps decode steps; kvBytes is the size of a cached element.
