@@ -289,6 +289,15 @@ func Judge(f *bench.File) (Result, error) {
 		js[i] = plan.judgePoint(pt, ev[pt.ID])
 	}
 	r := plan.result(js)
+	for i := range r.Points {
+		if r.Points[i].Operators, err = operatorTimes(f, r.Points[i].Point); err != nil {
+			return Result{}, err
+		}
+		r.Points[i].kernelVote(plan.B)
+	}
+	if err := fusedOf(f, &r); err != nil {
+		return Result{}, err
+	}
 	r.Complete = f.Complete()
 	if !r.Complete {
 		r.Warnings = append(r.Warnings, "the recording is incomplete: judged by what it holds")

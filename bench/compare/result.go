@@ -59,6 +59,9 @@ type PointResult struct {
 	ChangeCyclesPercent *float64  `json:"change_cycles_percent"`
 	AllThrottled        bool      `json:"all_throttled"`
 	EpochsNeeded        *int      `json:"epochs_needed"` // for a decision at this spread; null where decided
+
+	Operators []OperatorTime `json:"operators,omitempty"` // of a pass of their own
+	Fused     *Fused         `json:"fused,omitempty"`     // where A is our operator in the unfused slot
 }
 
 // Where a threshold came from.
