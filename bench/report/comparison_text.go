@@ -39,6 +39,7 @@ func (c comparison) text(w io.Writer) error {
 	for _, line := range c.legend() {
 		wrap(&b, "", line)
 	}
+	c.behindText(&b)
 	return flush(w, &b)
 }
 
@@ -67,6 +68,7 @@ func (c comparison) markdown(w io.Writer) error {
 			fmt.Fprintf(&b, "%s\n", line)
 		}
 		b.WriteString("\n")
+		c.behindMarkdown(&b)
 	}
 	for _, fact := range c.facts {
 		if fact.name == "" {
