@@ -63,7 +63,7 @@ func runCalibrate(ctx context.Context, app *application, o calibrateOptions) err
 
 // calibrateRoofs measures the processor's ceilings and keeps them.
 func (app *application) calibrateRoofs(ctx context.Context, o calibrateOptions, source modelSource, out *calibrated) error {
-	l, err := app.loadModel(o.Engine, source)
+	l, err := app.loadModel(ctx, o.Engine, source)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (app *application) equalRuns(ctx context.Context, o calibrateOptions, sourc
 		return nil, err
 	}
 	defer cleanup()
-	s, err := app.openSides(a, b, source)
+	s, err := app.openSides(ctx, a, b, source)
 	if err != nil {
 		return nil, err
 	}

@@ -29,12 +29,17 @@ func runCompare(ctx context.Context, app *application, o compareOptions) error {
 	if app.dryRun {
 		return app.printComparison(a, b, source, plan)
 	}
-	s, err := app.openSides(a, b, source)
+	s, err := app.openSides(ctx, a, b, source)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	m := measurement{app: app, command: "compare", sides: s, plan: plan, secret: !o.seeded}
+	m := measurement{app: app, command: "compare", sides: s, plan: plan, secret: !o.seeded, whole: true}
+	if len(o.BKernels) > 0 && len(o.AKernels) == 0 {
+		fused := o.side(compare.VariantA)
+		fused.Kernels = o.Engine.Kernels
+		m.fused = &fused
+	}
 	f, err := m.run(ctx, o.Raw, func(raw string) any { o.Raw = raw; return o })
 	if f == nil {
 		return err
@@ -57,6 +62,9 @@ type measurement struct {
 	plan    compare.Plan
 	secret  bool // prompts are mixed with numbers that are drawn for each epoch
 	bare    bool // no stored calibration is asked: this run makes one
+	whole   bool // operators are timed too
+	// fused is A's engine without our operators in unfused slots; nil: it is not asked how far it is.
+	fused *engineOptions
 
 	rec     *recording
 	secrets []uint64 // of the epochs so far
@@ -87,12 +95,18 @@ func (m *measurement) run(ctx context.Context, path string, options func(raw str
 		m.app.term.warn("%s", w)
 	}
 	check := &sideCheck{sides: m.sides, plan: m.plan}
-	err = compare.Run(ctx, m.rig(check), m.plan)
-	if recorded := m.recordSecrets(); err == nil {
-		err = recorded
+	rig := m.rig(check)
+	if err = m.recordKernels(); err == nil {
+		err = compare.Run(ctx, rig, m.plan)
 	}
 	if err == nil {
 		err = check.after(m.rec)
+	}
+	if err == nil && m.whole {
+		err = m.behind(ctx, rig)
+	}
+	if recorded := m.recordSecrets(); err == nil {
+		err = recorded
 	}
 	m.app.term.clearProgress()
 	err = m.rec.finish(ctx, err)
@@ -165,6 +179,22 @@ func (m *measurement) recordSecrets() error {
 		return fmt.Errorf("record the secrets of the prompts: %w", err)
 	}
 	return m.rec.Write(bench.Check{Kind: bench.KindCheck, Name: checkSecrets, OK: true, Detail: detail})
+}
+
+// recordKernels writes what the checks of both sides' kernels found.
+func (m *measurement) recordKernels() error {
+	for i, one := range []*side{m.sides.a, m.sides.b} {
+		checks, err := one.kernels.findings("variant " + [...]string{compare.VariantA, compare.VariantB}[i])
+		if err != nil {
+			return err
+		}
+		for _, c := range checks {
+			if err := m.rec.Write(c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // progress says how far the run is, behind a block that is on disk.

@@ -81,7 +81,7 @@ func (o *compareOptions) Validate() error {
 	if err := o.comparisonOptions.Validate(); err != nil {
 		return err
 	}
-	for _, side := range []engineOptions{o.side(compare.VariantA), o.side(compare.VariantB)} {
+	for _, side := range []engineOptions{o.side(compare.VariantB), o.side(compare.VariantA)} {
 		if err := side.Validate(); err != nil {
 			return err
 		}
@@ -116,6 +116,3 @@ func builtinOf(kernels []string) []string {
 	}
 	return out
 }
-
-// builtinKernel is what stands for our own operator in OP=FILE.
-const builtinKernel = "builtin"

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -105,6 +104,9 @@ func (o *engineOptions) Validate() error {
 	if o.Threads > maxThreads {
 		return usageError("", "--threads: %d: must be at most %d", o.Threads, maxThreads)
 	}
+	if _, err := o.kernelFlags(); err != nil {
+		return err
+	}
 	if err := o.refuseUnbuilt(); err != nil {
 		return err
 	}
@@ -114,12 +116,6 @@ func (o *engineOptions) Validate() error {
 // refuseUnbuilt names what a flag asks for and this version does not do: ignoring it would time
 // something else than was asked for.
 func (o *engineOptions) refuseUnbuilt() error {
-	for _, k := range o.Kernels {
-		if op, file, ok := strings.Cut(k, "="); !ok || op == "" || file == "" {
-			return usageError("", "--kernel: %s: must be OP=FILE", k)
-		}
-		return usageError("", "--kernel: %s: this version does not replace operators yet", k)
-	}
 	if o.Profile {
 		return usageError("perf record -- lathe ... profiles the whole command", "--profile: this version has no profiled pass yet")
 	}

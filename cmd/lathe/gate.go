@@ -33,7 +33,7 @@ func runGate(ctx context.Context, app *application, o gateRunOptions) error {
 	if app.dryRun {
 		return app.printPlan(o.Engine, source, points, plan.Work)
 	}
-	l, err := app.loadModel(o.Engine, source)
+	l, err := app.loadModel(ctx, o.Engine, source)
 	if err != nil {
 		return err
 	}
@@ -124,6 +124,9 @@ func (app *application) gateMeasure(ctx context.Context, o gateRunOptions, l *lo
 	rec, err := app.startRecording(run, raw, false)
 	if err != nil {
 		return nil, err
+	}
+	if err := l.recordKernels(rec); err != nil {
+		return nil, rec.finish(ctx, err)
 	}
 	for _, w := range l.warnings {
 		app.term.warn("%s", w)

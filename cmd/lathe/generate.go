@@ -62,7 +62,7 @@ func runGenerate(ctx context.Context, app *application, o generateOptions) error
 	if err := o.fits(source, longest); err != nil {
 		return err
 	}
-	l, err := app.loadModel(o.Engine, source)
+	l, err := app.loadModel(ctx, o.Engine, source)
 	if err != nil {
 		return err
 	}

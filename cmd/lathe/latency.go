@@ -27,7 +27,7 @@ func runLatency(ctx context.Context, app *application, o latencyOptions) error {
 		return err
 	}
 	defer out.discard()
-	l, err := app.loadModel(o.Engine, source)
+	l, err := app.loadModel(ctx, o.Engine, source)
 	if err != nil {
 		return err
 	}
@@ -39,6 +39,9 @@ func runLatency(ctx context.Context, app *application, o latencyOptions) error {
 	rec, err := app.startRecording(run, o.Raw, false)
 	if err != nil {
 		return err
+	}
+	if err := l.recordKernels(rec); err != nil {
+		return rec.finish(ctx, err)
 	}
 	for _, w := range l.warnings {
 		app.term.warn("%s", w)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"lathe/bench/step"
 	"lathe/engine"
 	"lathe/engine/native"
+	"lathe/engine/operator"
 )
 
 // loadedModel is a model in a backend, ready to open engines.
@@ -25,6 +27,7 @@ type loadedModel struct {
 	loadTime time.Duration
 	warnings []string
 	probe    probe
+	kernels  kernels // operators of the user's in the place of ours
 }
 
 // probe is what an engine of this model and machine turned out to use.
@@ -33,8 +36,29 @@ type probe struct {
 	threads int
 }
 
-// loadModel opens the backend and gives it the weights.
-func (app *application) loadModel(o engineOptions, m modelSource) (*loadedModel, error) {
+// loadModel opens the backend and gives it the weights, and the kernels of --kernel once they passed
+// their checks.
+func (app *application) loadModel(ctx context.Context, o engineOptions, m modelSource) (*loadedModel, error) {
+	k, err := app.openKernels(ctx, o, map[kernelFlag]operator.Verdict{})
+	if err != nil {
+		return nil, err
+	}
+	if k.refused != "" {
+		return nil, &exitError{code: exitInvalid, err: errors.New(k.refused), hint: "lathe kernel check OP FILE says more"}
+	}
+	l, err := loadPlain(o, m)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.replace(k); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// loadPlain opens the backend and gives it the weights.
+func loadPlain(o engineOptions, m modelSource) (*loadedModel, error) {
 	backend, err := openBackend(o.Backend)
 	if err != nil {
 		return nil, err
@@ -108,7 +132,8 @@ func (l *loadedModel) engineOptions(batch, context int) engine.Options {
 		chunk = batch * context
 	}
 	return engine.Options{Sequences: batch, Context: context, ChunkRows: chunk, PageSize: o.PageSize, KV: kv,
-		Threads: o.Threads, ISA: o.CPUISA, Device: device, Graphs: !o.DisableCUDAGraph, GraphMaxRows: o.CUDAGraphMaxBS}
+		Threads: o.Threads, ISA: o.CPUISA, Device: device, Graphs: !o.DisableCUDAGraph, GraphMaxRows: o.CUDAGraphMaxBS,
+		Overrides: l.kernels.overrides}
 }
 
 // tryEngine opens the smallest engine once, so that a path that this machine lacks is one clear
@@ -121,7 +146,10 @@ func (l *loadedModel) tryEngine() error {
 	defer e.Close()
 	l.probe = probe{path: e.Path(), threads: e.Threads()}
 	if usable := runtime.NumCPU(); l.probe.threads > usable && l.backend.Path() == "" {
-		l.warnings = append(l.warnings, fmt.Sprintf("%d threads on %d usable processors: they wait for each other", l.probe.threads, usable))
+		text := fmt.Sprintf("%d threads on %d usable processors: they wait for each other", l.probe.threads, usable)
+		if !slices.Contains(l.warnings, text) {
+			l.warnings = append(l.warnings, text)
+		}
 	}
 	return nil
 }

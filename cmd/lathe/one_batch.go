@@ -32,7 +32,7 @@ func runOneBatch(ctx context.Context, app *application, o oneBatchOptions) error
 	if err != nil {
 		return err
 	}
-	l, err := app.loadModel(o.Engine, source)
+	l, err := app.loadModel(ctx, o.Engine, source)
 	if err != nil {
 		return err
 	}
@@ -114,6 +114,9 @@ func (app *application) sweep(ctx context.Context, o oneBatchOptions, l *loadedM
 	rec, err := app.startRecording(run, o.Raw, o.Resume)
 	if err != nil {
 		return err
+	}
+	if err := l.recordKernels(rec); err != nil {
+		return rec.finish(ctx, err)
 	}
 	points := plan.Points()
 	if rec.before != nil {

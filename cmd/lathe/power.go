@@ -134,7 +134,7 @@ func (app *application) pilot(ctx context.Context, o powerOptions) (*bench.File,
 	if app.dryRun {
 		return nil, app.printComparison(o.Engine, o.Engine, source, plan)
 	}
-	s, err := app.openSides(o.Engine, o.Engine, source)
+	s, err := app.openSides(ctx, o.Engine, o.Engine, source)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func runRoofline(ctx context.Context, app *application, o rooflineOptions) error
 	if app.dryRun {
 		return app.printPlan(o.Engine, source, plan.Points(), plan.Work)
 	}
-	l, err := app.loadModel(o.Engine, source)
+	l, err := app.loadModel(ctx, o.Engine, source)
 	if err != nil {
 		return err
 	}
@@ -127,6 +127,9 @@ func (app *application) sweepRoofline(ctx context.Context, o rooflineOptions, l 
 	rec, err := app.startRecording(run, o.Raw, o.Resume)
 	if err != nil {
 		return err
+	}
+	if err := l.recordKernels(rec); err != nil {
+		return rec.finish(ctx, err)
 	}
 	points := plan.Points()
 	if rec.before != nil {

@@ -185,7 +185,7 @@ func (l *loadedModel) class() bench.Tolerance {
 // needsReference says whether a side is held against the reference too: all but this binary's own
 // backends as they are, which its tests hold.
 func (s *side) needsReference() bool {
-	return s.model != nil && (!isBuiltin(s.options.Backend) || len(s.options.Kernels) > 0)
+	return s.model != nil && (!isBuiltin(s.options.Backend) || s.kernels.needsTesting())
 }
 
 // reference runs a short secret prompt on the reference backend and on each side that needs it.

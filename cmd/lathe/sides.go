@@ -11,12 +11,14 @@ import (
 	"lathe/bench/step"
 	"lathe/engine"
 	"lathe/engine/native"
+	"lathe/engine/operator"
 )
 
 // side is one variant of a comparison: a backend, and the model in it.
 type side struct {
 	options engineOptions
 	model   *loadedModel // nil where it does not fit beside the other
+	kernels kernels
 }
 
 // sides are both variants. The same backend holds one set of weights for both; two backends hold two,
@@ -26,23 +28,18 @@ type sides struct {
 	a, b     *side
 	shared   bool
 	tooBig   string // why both do not fit at once; "" where they do
+	refused  string // a kernel that failed its check, with the reason; "" where all passed
 	warnings []string
 }
 
-// openSides loads both variants. Weights that do not fit twice are no error: every point is skipped
-// for them.
-func (app *application) openSides(a, b engineOptions, source modelSource) (*sides, error) {
+// openSides checks the kernels of both variants and loads both. Weights that do not fit twice are no
+// error: every point is skipped for them; neither is a kernel that fails: nothing is timed with it.
+func (app *application) openSides(ctx context.Context, a, b engineOptions, source modelSource) (*sides, error) {
 	s := &sides{source: source, a: &side{options: a}, b: &side{options: b}, shared: sameBackend(a.Backend, b.Backend)}
-	var err error
-	if s.a.model, err = app.loadModel(a, source); err != nil {
+	if err := app.sideKernels(ctx, s); err != nil {
 		return nil, err
 	}
-	if s.shared {
-		s.b.model = s.a.model.with(b)
-		err = s.b.model.tryEngine()
-	} else {
-		err = s.loadSecond()
-	}
+	err := s.load()
 	if err != nil {
 		s.Close()
 		return nil, err
@@ -52,6 +49,41 @@ func (app *application) openSides(a, b engineOptions, source modelSource) (*side
 		s.warnings = append(s.warnings, s.b.model.warnings...)
 	}
 	return s, nil
+}
+
+// sideKernels checks and opens the kernels of both sides, each file once.
+func (app *application) sideKernels(ctx context.Context, s *sides) error {
+	known := map[kernelFlag]operator.Verdict{}
+	for i, one := range []*side{s.a, s.b} {
+		name := [...]string{compare.VariantA, compare.VariantB}[i]
+		var err error
+		if one.kernels, err = app.openKernels(ctx, one.options, known); err != nil {
+			return err
+		}
+		if one.kernels.refused != "" {
+			s.refused = "variant " + name + ": " + one.kernels.refused
+		}
+	}
+	if s.refused != "" {
+		s.a.kernels.overrides, s.b.kernels.overrides = nil, nil
+	}
+	return nil
+}
+
+// load loads the weights, once or twice, and puts the kernels in.
+func (s *sides) load() (err error) {
+	if s.a.model, err = loadPlain(s.a.options, s.source); err != nil {
+		return err
+	}
+	if err = s.a.model.replace(s.a.kernels); err != nil {
+		return err
+	}
+	if s.shared {
+		s.b.model = s.a.model.with(s.b.options)
+		s.b.model.kernels = s.b.kernels
+		return s.b.model.tryEngine()
+	}
+	return s.loadSecond()
 }
 
 // sameBackend says whether two names are one backend, so that one set of weights serves both.
@@ -97,7 +129,10 @@ func (s *sides) loadSecond() error {
 		s.tooBig = "memory: two variants: " + err.Error()
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return s.b.model.replace(s.b.kernels)
 }
 
 // reload loads two sets of weights afresh, B's first if bFirst. One shared set stays: it is the same
@@ -115,6 +150,9 @@ func (s *sides) reload(bFirst bool) error {
 	}
 	for _, one := range order {
 		m, err := loadInto(one.model.backend, one.options, s.source)
+		if err == nil {
+			err = m.replace(one.kernels)
+		}
 		if err != nil {
 			return fmt.Errorf("load the weights afresh: %w", err)
 		}
@@ -156,6 +194,9 @@ func (s *sides) fits(p step.Point) error {
 func (s *sides) open(plan compare.Plan) func(context.Context, int, compare.Visit) (compare.Pair, error) {
 	return func(_ context.Context, _ int, v compare.Visit) (compare.Pair, error) {
 		p := step.Point{ID: v.Point.ID, Batch: v.Point.Batch, InputLen: v.Point.ContextLen, OutputLen: plan.NewTokens(v.Point)}
+		if s.refused != "" {
+			return compare.Pair{}, errors.New(s.refused)
+		}
 		if err := s.fits(p); err != nil {
 			return compare.Pair{}, err
 		}
@@ -199,7 +240,7 @@ func (s *sides) memory(a, b *engine.Engine) *bench.PointMemory {
 
 // variant describes a side for the report.
 func (s *side) variant() compare.Variant {
-	v := compare.Variant{Backend: bench.Backend{Name: s.options.Backend}}
+	v := compare.Variant{Backend: bench.Backend{Name: s.options.Backend}, Kernels: s.kernels.facts}
 	if s.model != nil {
 		v.Backend, _ = s.model.record()
 		v.Backend.Device = nil // a device's own report holds free memory, which is no part of the variant
