@@ -7,6 +7,9 @@
 //
 // # What a row is
 //
+// Rows A to G are those of the published tables, W what no harness decides (what
+// is timed, how many requests, on which machine, by whose rules).
+//
 // A row is one thing that the harnesses do differently: how arrivals are drawn,
 // which frame starts a clock, what a token is. For each the table holds who does
 // what, which figures it moves and in which direction. Where releases of one
