@@ -56,7 +56,7 @@ func (m *measurement) compareFused(ctx context.Context) error {
 	}
 	plan.B = m.plan.A
 	other := &measurement{app: m.app, sides: &sides{source: m.sides.source, a: fused, b: m.sides.a, shared: true}, plan: plan,
-		secret: m.secret, rec: m.rec}
+		secret: m.secret, rec: m.rec, watch: m.watch}
 	rig := other.rig(&sideCheck{sides: other.sides, plan: plan, checked: true})
 	rig.Recorder = compare.AsPart(m.rec, compare.PartFused)
 	return compare.Run(ctx, rig, plan)

@@ -67,7 +67,8 @@ type measurement struct {
 	fused *engineOptions
 
 	rec     *recording
-	secrets []uint64 // of the epochs so far
+	watch   *deviceWatch // nil on a processor
+	secrets []uint64     // of the epochs so far
 }
 
 // run measures into the raw file at path, "" for a name of its own, and reads that file back. options
@@ -94,6 +95,8 @@ func (m *measurement) run(ctx context.Context, path string, options func(raw str
 	for _, w := range m.sides.warnings {
 		m.app.term.warn("%s", w)
 	}
+	m.watch = m.sides.a.model.watch(m.rec.clock)
+	defer m.watch.close()
 	check := &sideCheck{sides: m.sides, plan: m.plan}
 	rig := m.rig(check)
 	if err = m.recordKernels(); err == nil {
@@ -140,6 +143,9 @@ func (m *measurement) rig(check *sideCheck) compare.Rig {
 	rig := compare.Rig{Open: m.sides.open(m.plan), Recorder: m.rec, Clock: m.rec.clock, Epoch: m.epoch, Check: check.check}
 	if m.secret {
 		rig.Prompts = m.prompts
+	}
+	if m.watch != nil {
+		rig.Annotate, rig.Device = m.watch.annotate, m.watch.deviceState
 	}
 	rig.Events.Block = m.progress
 	return rig

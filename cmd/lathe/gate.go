@@ -132,7 +132,10 @@ func (app *application) gateMeasure(ctx context.Context, o gateRunOptions, l *lo
 		app.term.warn("%s", w)
 	}
 	done := 0
+	watch := l.watch(rec.clock)
+	defer watch.close()
 	rig := step.Rig{Fits: l.fits, Open: l.opener(), Recorder: rec, Clock: rec.clock}
+	rig.Annotate = watch.annotate
 	rig.Events.Start = func(p step.Point) { app.term.showProgress(done, len(points), p.String()) }
 	rig.Events.Done = func(p bench.Point) {
 		done++

@@ -46,7 +46,10 @@ func runLatency(ctx context.Context, app *application, o latencyOptions) error {
 	for _, w := range l.warnings {
 		app.term.warn("%s", w)
 	}
+	watch := l.watch(rec.clock)
+	defer watch.close()
 	rig := step.Rig{Fits: l.fits, Open: l.opener(), Recorder: rec, Clock: rec.clock}
+	rig.Annotate = watch.annotate
 	all := plan.Warmup + plan.Iterations
 	rig.Events.Iteration = func(it bench.Iteration) {
 		n := it.Iteration + 1

@@ -130,7 +130,10 @@ func (app *application) sweep(ctx context.Context, o oneBatchOptions, l *loadedM
 		app.term.warn("%s", w)
 	}
 	total, done := len(points), 0
+	watch := l.watch(rec.clock)
+	defer watch.close()
 	rig := step.Rig{Fits: l.fits, Open: l.opener(), Recorder: rec, Clock: rec.clock, Prompts: prompts}
+	rig.Annotate = watch.annotate
 	rig.Events.Start = func(p step.Point) { app.term.showProgress(done, total, p.String()) }
 	var late error // the first result row that could not be written
 	rig.Events.Done = func(p bench.Point) {

@@ -140,7 +140,10 @@ func (app *application) sweepRoofline(ctx context.Context, o rooflineOptions, l 
 		app.term.warn("%s", w)
 	}
 	total, done := len(points), 0
+	watch := l.watch(rec.clock)
+	defer watch.close()
 	rig := step.Rig{Fits: l.fits, Open: l.openerWithWork(rec, o.Steps), Recorder: rec, Clock: rec.clock}
+	rig.Annotate = watch.annotate
 	rig.Events.Start = func(p step.Point) { app.term.showProgress(done, total, p.String()) }
 	rig.Events.Done = func(p bench.Point) {
 		done++
