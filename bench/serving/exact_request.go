@@ -110,10 +110,10 @@ func (q *ExactRequest) fail(f failure) { q.ErrorClass, q.ErrorText = f.class, f.
 // refused is the failure of an answer that is not 200.
 func (x *exactFrames) refused(r *bench.Request, head []byte) failure {
 	if r.Status == nil {
-		if f := x.ending(r); f.bad() && f.class != "connection_cut" {
+		if f := x.ending(r); f.bad() && f.class != connectionCut {
 			return f
 		}
-		return failure{"no_response", "the connection ended before a response"}
+		return told(r, "no_response", "the connection ended before a response")
 	}
 	text := fmt.Sprintf("%d %s", *r.Status, r.Reason)
 	if body := strings.TrimSpace(printableText(clip(string(head), 4*maxErrorText))); body != "" {
@@ -121,6 +121,21 @@ func (x *exactFrames) refused(r *bench.Request, head []byte) failure {
 	}
 	return failure{httpStatus, text}
 }
+
+// told is the failure as the client of the capture names it, which knows more of a connection than its
+// reads show; class and text are for a capture that does not say.
+func told(r *bench.Request, class, text string) failure {
+	if r.ErrorClass == "" {
+		return failure{class, text}
+	}
+	if r.Error != "" {
+		text = printableText(clip(r.Error, 4*maxErrorText))
+	}
+	return failure{printableText(clip(r.ErrorClass, maxErrorText)), text}
+}
+
+// connectionCut is the class of a connection that broke inside the body, for reasons unknown.
+const connectionCut = "connection_cut"
 
 func (x *exactFrames) ending(r *bench.Request) failure {
 	if r.End == nil {
@@ -130,11 +145,11 @@ func (x *exactFrames) ending(r *bench.Request) failure {
 	case "eof", "http_error":
 		return failure{}
 	case "timeout":
-		return failure{"timeout", "no end within the time limit"}
+		return told(r, "timeout", "no end within the time limit")
 	case "cancelled":
-		return failure{"cancelled", "cancelled by the client"}
+		return told(r, "cancelled", "cancelled by the client")
 	}
-	return failure{"connection_cut", "the connection broke inside the body"}
+	return told(r, connectionCut, "the connection broke inside the body")
 }
 
 // verdict says whether a 200 is a success.

@@ -291,6 +291,22 @@ func TestEndings(t *testing.T) {
 			}
 		}
 	}
+	// Where the client says why, exact takes its word; what stands in a refusal or an error frame is better.
+	none.q.ErrorClass, none.q.Error = "refused", "connect: connection refused\x1b[31m"
+	busy.q.ErrorClass, busy.q.Error = "http_status", "status 503"
+	slow.q.ErrorClass, gone.q.ErrorClass, cut.q.ErrorClass = "stall", "deadline", "reset"
+	r := reading(t, "exact", august(), none, busy, slow, gone, cut)
+	for i, class := range []string{"refused", "http_status", "stall", "deadline", "reset"} {
+		if got := r.Exact[i].ErrorClass; got != class {
+			t.Errorf("request %d: %q, want %q", i, got, class)
+		}
+	}
+	if got := r.Exact[0].ErrorText; got != "connect: connection refused [31m" {
+		t.Errorf("text %q", got)
+	}
+	if got := r.Exact[1].ErrorText; got != `503 Service Unavailable: {"error":"boom"}` {
+		t.Errorf("text %q", got)
+	}
 	open := bench.Request{Kind: bench.KindRequest, ID: "r0", Endpoint: "chat", Status: none.q.Status}
 	if f := ending(&open); !f.bad() {
 		t.Error("a request without an end is a success")
