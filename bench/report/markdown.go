@@ -62,6 +62,9 @@ func (t *table) markdownRows(b *strings.Builder) {
 	b.WriteString("\n")
 }
 
+// MarkdownLine is text that may come from anybody, on one line and without markup.
+func MarkdownLine(s string) string { return escape(s) }
+
 // escape keeps text from becoming markup or leaving its cell.
 func escape(s string) string {
 	s = plain(s)

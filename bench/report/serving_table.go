@@ -110,6 +110,9 @@ func servingWords(all []reading) []fact {
 			lines = append(lines, fact{name, "the harness ends in " + x.r.Err + " instead of a result"})
 			continue
 		}
+		if x.counted == "" {
+			continue // nothing succeeded, which a warning says
+		}
 		sample := "no ITL, as the server did not say the tokens of each frame"
 		if x.sample != "" {
 			sample = "an ITL sample is " + x.sample

@@ -125,7 +125,7 @@ func (r *servedRun) measure(ctx context.Context, opt load.Options, t traffic, ke
 	if failed != nil && !errors.Is(failed, errMeasured) {
 		return r.abandon(failed)
 	}
-	reported := r.app.showServed(path, o, results)
+	reported := r.app.showServed(path, o, results, func() string { return r.side.answerHint(ctx, o.Used.ModelName) })
 	if o.Result.Format == "text" {
 		fmt.Fprintf(r.app.term.out, "raw: %s\n", path)
 	} else {

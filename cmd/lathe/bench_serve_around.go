@@ -102,9 +102,26 @@ func (r *servedRun) warmUp(ctx context.Context) error {
 		return err
 	}
 	if res.Completed == 0 && r.o.Harness != harnessVLLM {
-		return noSuccess(r.side.answerHint(ctx, r.o.Used.ModelName), "warm-up: none of %d requests succeeded: %s", n, classes(res.Classes))
+		return noSuccess(r.side.answerHint(ctx, r.o.Used.ModelName), "warm-up: none of %d requests succeeded: %s%s", n, classes(res.Classes), r.refusal(ctx, job, res))
 	}
 	return nil
+}
+
+// refusal is what the server answers to a warm-up request that it refused: nothing was kept of it, so
+// that it is asked once more.
+func (r *servedRun) refusal(ctx context.Context, job func(i int) (load.Job, error), res load.Result) string {
+	j, err := job(0)
+	if err != nil || res.Classes[load.ClassStatus] == 0 {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.side.timeouts.quick)
+	defer cancel()
+	status, body, err := r.side.own.Post(ctx, j.Call.Path, j.Call.Body)
+	if err != nil {
+		return ""
+	}
+	const quoted = 300
+	return fmt.Sprintf(": status %d: %s", status, strings.ToValidUTF8(string(body[:min(len(body), quoted)]), "\ufffd"))
 }
 
 func (r *servedRun) warmUpJobs(n int) (func(i int) (load.Job, error), error) {

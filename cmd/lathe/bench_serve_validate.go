@@ -23,6 +23,17 @@ func (o *benchServeOptions) Validate() error {
 	return nil
 }
 
+// readable checks the part that a capture is read by: a file may hold anything.
+func (o *benchServeOptions) readable() error {
+	if _, err := o.semantics(); err != nil {
+		return usageError("", "report: the capture's options: %w", err)
+	}
+	if err := o.checkTraffic(); err != nil {
+		return err
+	}
+	return o.checkResult()
+}
+
 // switches are the rules of the harnesses' version.
 func (o *benchServeOptions) switches() serving.Switches {
 	sw, _ := serving.SwitchesOf(serving.Version(o.HarnessVersion))

@@ -74,7 +74,8 @@ func (app *application) reportCapture(ctx context.Context, o reportOptions) erro
 // readings side by side, and what the client did.
 func (app *application) reportServed(ctx context.Context, o reportOptions, r *bench.Reader, run *bench.Run) error {
 	var served benchServeOptions
-	if json.Unmarshal(run.Options, &served) != nil || served.Harness == "" {
+	foreign := json.Unmarshal(run.Options, &served) != nil || served.Harness == "" // another tool's
+	if foreign {
 		endpoint, err := firstEndpoint(ctx, r)
 		if err != nil {
 			return usageError("", "report: %w", err)
@@ -83,6 +84,11 @@ func (app *application) reportServed(ctx context.Context, o reportOptions, r *be
 		served.Result.MetricPercentiles = "99"
 	}
 	o.override(&served)
+	if !foreign {
+		if err := served.readable(); err != nil {
+			return err
+		}
+	}
 	tok, err := openTokens(served.Used.Tokenizer)
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
 	"time"
 
 	"lathe/bench"
@@ -143,7 +142,7 @@ func (s *servedReport) head() []string {
 func (s *servedReport) text(w io.Writer) error {
 	var b bytes.Buffer
 	for _, line := range s.head() {
-		fmt.Fprintln(&b, line)
+		fmt.Fprintln(&b, visible(line))
 	}
 	if block := s.block(); block != "" {
 		b.WriteString(block + "\n")
@@ -151,8 +150,11 @@ func (s *servedReport) text(w io.Writer) error {
 	if err := report.ServingTable(&b, s.results); err != nil {
 		return err
 	}
-	if notes := s.notes(); len(notes) > 0 {
-		fmt.Fprintf(&b, "\n%s\n", strings.Join(notes, "\n"))
+	for i, note := range s.notes() {
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintln(&b, visible(note))
 	}
 	_, err := w.Write(b.Bytes())
 	return err
@@ -161,7 +163,7 @@ func (s *servedReport) text(w io.Writer) error {
 func (s *servedReport) markdown(w io.Writer) error {
 	var b bytes.Buffer
 	for _, line := range s.head() {
-		fmt.Fprintf(&b, "**%s**\n\n", line)
+		fmt.Fprintf(&b, "**%s**\n\n", report.MarkdownLine(line))
 	}
 	if block := s.block(); block != "" {
 		fmt.Fprintf(&b, "```\n%s```\n\n", block)
@@ -169,11 +171,11 @@ func (s *servedReport) markdown(w io.Writer) error {
 	if err := report.ServingMarkdown(&b, s.results); err != nil {
 		return err
 	}
-	if notes := s.notes(); len(notes) > 0 {
-		b.WriteString("\n")
-		for _, n := range notes {
-			fmt.Fprintf(&b, "- %s\n", strings.TrimSpace(n))
+	for i, note := range s.notes() {
+		if i == 0 {
+			b.WriteByte('\n')
 		}
+		fmt.Fprintf(&b, "- %s\n", report.MarkdownLine(note))
 	}
 	_, err := w.Write(b.Bytes())
 	return err
@@ -204,7 +206,7 @@ func (s *servedReport) write(w io.Writer, format string) error {
 }
 
 // showServed prints the report of a run that has just ended, writes its result file, and judges it.
-func (app *application) showServed(path string, o *benchServeOptions, results *servedResults) error {
+func (app *application) showServed(path string, o *benchServeOptions, results *servedResults, hint func() string) error {
 	tok, err := openTokens(o.Used.Tokenizer)
 	if err != nil {
 		return err
@@ -237,17 +239,17 @@ func (app *application) showServed(path string, o *benchServeOptions, results *s
 	if file != "" && err == nil {
 		app.term.say("result: %s", file)
 	}
-	return app.judgeServed(s, ok, failed)
+	return app.judgeServed(s, ok, failed, hint)
 }
 
-// judgeServed is the exit code: 1 where nothing succeeded and, under --strict, where a request failed
-// or the client was what was measured.
-func (app *application) judgeServed(s *servedReport, ok, failed int) error {
+// judgeServed is the exit code: 1 where nothing succeeded, with a hint that may ask the server, and,
+// under --strict, where a request failed or the client was what was measured.
+func (app *application) judgeServed(s *servedReport, ok, failed int, hint func() string) error {
 	for _, f := range s.failures() {
 		app.term.warn("%s", f)
 	}
 	if ok == 0 {
-		return noSuccess("", "bench serve: none of %d requests succeeded", failed)
+		return noSuccess(hint(), "bench serve: none of %d requests succeeded", failed)
 	}
 	if !s.o.Result.Strict {
 		return nil

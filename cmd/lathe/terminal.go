@@ -92,7 +92,11 @@ func (t *terminal) lineLocked(line string) {
 // oneLine keeps a message on the line that the contract gives it, and what steers a terminal visible
 // instead: a message may quote an argument or a file.
 func oneLine(s string) string {
-	s = strings.Join(strings.FieldsFunc(strings.TrimSpace(s), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	return visible(strings.Join(strings.FieldsFunc(strings.TrimSpace(s), func(r rune) bool { return r == '\n' || r == '\r' }), "; "))
+}
+
+// visible shows what would steer a terminal, line ends too, as escapes.
+func visible(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		switch {

@@ -1,0 +1,464 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// goldenCases reads the cases of a golden file of one of the packages of the client.
+func goldenCases[T any](t *testing.T, pkg, name string) []T {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "bench", pkg, "testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct{ Cases []T }
+	if err := json.Unmarshal(data, &file); err != nil || len(file.Cases) == 0 {
+		t.Fatalf("%s: %d cases: %v", name, len(file.Cases), err)
+	}
+	return file.Cases
+}
+
+// plannedRun is what --dry-run --format json prints.
+type plannedRun struct {
+	Arrivals struct {
+		Offsets []float64   `json:"offsets_s"`
+		Rates   []unbounded `json:"rates"`
+	}
+	Requests []plannedRow
+}
+
+type plannedRow struct {
+	PromptLen    int    `json:"prompt_len"`
+	OutputLen    int    `json:"output_len"`
+	PromptSHA256 string `json:"prompt_sha256"`
+	PromptHead   string `json:"prompt_head"`
+}
+
+// planned runs bench serve --dry-run --format json and wants exit code 0.
+func planned(t *testing.T, args ...string) plannedRun {
+	t.Helper()
+	code, stdout, stderr := latheWith(t, nil, append([]string{"bench", "serve", "--dry-run", "--format", "json"}, args...)...)
+	if code != 0 {
+		t.Fatalf("%q: exit %d: %s", args, code, stderr)
+	}
+	var p plannedRun
+	d := json.NewDecoder(strings.NewReader(stdout))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil {
+		t.Fatalf("%v in %.300s", err, stdout)
+	}
+	return p
+}
+
+// refusedPlan wants a refusal of the command line.
+func refusedPlan(t *testing.T, args ...string) {
+	t.Helper()
+	code, stdout, stderr := latheWith(t, nil, append([]string{"bench", "serve", "--dry-run", "--format", "json"}, args...)...)
+	if code != 2 || stdout != "" || !strings.HasPrefix(stderr, "error: ") {
+		t.Errorf("%q: exit %d: %s%.200s", args, code, stderr, stdout)
+	}
+}
+
+// near allows what the golden data allow of a number that passed through log and pow.
+func near(t *testing.T, what string, got, want []float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
+	}
+	for i, w := range want {
+		if got[i] != w && math.Abs(got[i]-w) > 1e-12*math.Abs(w) {
+			t.Fatalf("%s: value %d is %v, want %v", what, i, got[i], w)
+		}
+	}
+}
+
+func rateText(x unbounded) string {
+	text, _ := x.MarshalJSON()
+	return strings.Trim(string(text), `"`)
+}
+
+func lines(n int, line string) string { return strings.Repeat(line+"\n", n) }
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestServeArrivalsVLLM plans every arrival schedule of the golden data through the command line.
+func TestServeArrivalsVLLM(t *testing.T) {
+	cases := goldenCases[struct {
+		Seed       int
+		N          int       `json:"num_requests"`
+		Rate       unbounded `json:"request_rate"`
+		Burstiness unbounded
+		Ramp       *string     `json:"ramp_up_strategy"`
+		Start      *int        `json:"ramp_up_start_rps"`
+		End        *int        `json:"ramp_up_end_rps"`
+		Timestamps []*float64  `json:"timestamps"`
+		Offsets    []float64   `json:"offsets_s"`
+		Rates      []unbounded `json:"request_rates"`
+		Error      *string
+	}](t, "arrival", "arrivals-vllm.json")
+	t.Chdir(t.TempDir())
+	for _, version := range versionNames() {
+		for i, c := range cases {
+			args := []string{"--model", "preset:tiny", "--harness-version", version, "--seed", strconv.Itoa(c.Seed), "--num-prompts", strconv.Itoa(c.N)}
+			if c.Timestamps == nil {
+				args = append(args, "--random-input-len", "4", "--random-output-len", "1", "--burstiness", rateText(c.Burstiness), "--request-rate", rateText(c.Rate))
+			} else { // a row without a time has the time 0
+				var rows strings.Builder
+				for _, s := range c.Timestamps {
+					at := 0.0
+					if s != nil {
+						at = *s
+					}
+					fmt.Fprintf(&rows, "{\"timestamp\": %v, \"input_length\": 16, \"output_length\": 1, \"hash_ids\": [1]}\n", at)
+				}
+				write(t, "trace.jsonl", rows.String())
+				args = append(args, "--dataset-name", "timed_trace", "--dataset-path", "trace.jsonl")
+			}
+			if c.Ramp != nil {
+				args = append(args, "--ramp-up-strategy", *c.Ramp, "--ramp-up-start-rps", strconv.Itoa(*c.Start), "--ramp-up-end-rps", strconv.Itoa(*c.End))
+			}
+			t.Run(fmt.Sprintf("%s/%d", version, i), func(t *testing.T) {
+				if downward := c.Ramp != nil && *c.Start > *c.End; c.Error != nil || downward { // vLLM's command line refuses these too
+					refusedPlan(t, args...)
+					return
+				}
+				p := planned(t, args...)
+				near(t, "offsets", p.Arrivals.Offsets, c.Offsets)
+				if len(p.Requests) != c.N {
+					t.Errorf("%d requests", len(p.Requests))
+				}
+				for k, want := range c.Rates {
+					if got := p.Arrivals.Rates[k]; rateText(got) != rateText(want) && math.Abs(float64(got-want)) > 1e-12*float64(want) {
+						t.Errorf("rate %d is %v, want %v", k, got, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestServeArrivalsSGLang likewise; a prelude is what the dataset draws before.
+func TestServeArrivalsSGLang(t *testing.T) {
+	cases := goldenCases[struct {
+		Seed    int
+		N       int       `json:"num_requests"`
+		Rate    unbounded `json:"request_rate"`
+		Prelude *struct {
+			Dataset    string
+			InputLen   int     `json:"random_input_len"`
+			OutputLen  int     `json:"random_output_len"`
+			RangeRatio float64 `json:"random_range_ratio"`
+			VocabSize  int     `json:"vocab_size"`
+		}
+		Sends []float64 `json:"sends_s"`
+	}](t, "arrival", "arrivals-sglang.json")
+	t.Chdir(t.TempDir())
+	write(t, "c.jsonl", lines(100, `{"conversations": [{"content": "one two three four"}, {"content": "five six seven eight"}]}`))
+	for _, version := range versionNames() {
+		for i, c := range cases {
+			args := []string{"--harness", "sglang", "--model", "m", "--harness-version", version, "--seed", strconv.Itoa(c.Seed), "--num-prompts", strconv.Itoa(c.N), "--request-rate", rateText(c.Rate)}
+			if p := c.Prelude; p == nil {
+				args = append(args, "--dataset-name", "custom", "--dataset-path", "c.jsonl", "--tokenizer", "name:words")
+			} else {
+				args = append(args, "--dataset-name", p.Dataset, "--random-input-len", strconv.Itoa(p.InputLen), "--random-output-len", strconv.Itoa(p.OutputLen),
+					"--random-range-ratio", fmt.Sprint(p.RangeRatio), "--tokenizer", spelledTokenizer(t, max(p.VocabSize, 1000), nil, 0))
+			}
+			t.Run(fmt.Sprintf("%s/%d", version, i), func(t *testing.T) {
+				near(t, "offsets", planned(t, args...).Arrivals.Offsets, c.Sends)
+			})
+		}
+	}
+}
+
+// spelledTokenizer writes a tokenizer whose text is ids in decimal with blanks between them, as the
+// golden data's; around is how many tokens it puts in front of a sequence.
+func spelledTokenizer(t *testing.T, vocab int, special []int, around int) string {
+	t.Helper()
+	path := fmt.Sprintf("tok-%d-%v-%d.json", vocab, special, around)
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	words := make(map[string]int, vocab)
+	for i := range vocab {
+		words[strconv.Itoa(i)] = i
+	}
+	added := []any{}
+	for _, id := range special { // no prompt has them, and their text may not be a part of another's
+		content := fmt.Sprintf("<%d>", id)
+		delete(words, strconv.Itoa(id))
+		words[content] = id
+		added = append(added, map[string]any{"id": id, "content": content, "special": true, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false})
+	}
+	frame, single := "1", []any{}
+	if slices.Contains(special, 1) {
+		frame = "<1>"
+	}
+	for range around {
+		single = append(single, map[string]any{"SpecialToken": map[string]any{"id": frame, "type_id": 0}})
+	}
+	single = append(single, map[string]any{"Sequence": map[string]any{"id": "A", "type_id": 0}})
+	text, err := json.Marshal(map[string]any{"version": "1.0", "added_tokens": added, "normalizer": nil, "pre_tokenizer": map[string]any{"type": "WhitespaceSplit"}, "decoder": nil,
+		"post_processor": map[string]any{"type": "TemplateProcessing", "single": single, "pair": single,
+			"special_tokens": map[string]any{frame: map[string]any{"id": frame, "ids": []int{1}, "tokens": []string{frame}}}},
+		"model": map[string]any{"type": "WordLevel", "vocab": words, "unk_token": "49"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, string(text))
+	return path
+}
+
+// TestServeDatasets draws every random dataset of the golden data whose tokenizer can be written as a
+// file, through the command line.
+func TestServeDatasets(t *testing.T) {
+	vllm := goldenCases[struct {
+		Seed      int
+		N         int             `json:"num_requests"`
+		InputLen  int             `json:"input_len"`
+		OutputLen int             `json:"output_len"`
+		Ratio     json.RawMessage `json:"range_ratio"`
+		PrefixLen int             `json:"prefix_len"`
+		Vocab     int             `json:"vocab_size"`
+		Special   []int           `json:"special_ids"`
+		Around    int             `json:"num_special_tokens_to_add"`
+		Tokenizer string
+		Requests  []plannedRow
+		Error     *string
+	}](t, "workload", "random-vllm.json")
+	sglang := goldenCases[struct {
+		Seed      int
+		N         int     `json:"num_requests"`
+		InputLen  int     `json:"random_input_len"`
+		OutputLen int     `json:"random_output_len"`
+		Ratio     float64 `json:"random_range_ratio"`
+		Vocab     int     `json:"vocab_size"`
+		Around    int     `json:"num_special_tokens_to_add"`
+		Tokenizer string
+		Dataset   string
+		IDs       bool `json:"tokenize_prompt"`
+		ShareGPT  json.RawMessage
+		Rows      []plannedRow
+		Error     *string
+	}](t, "workload", "random-sglang.json")
+	t.Chdir(t.TempDir())
+	checked := 0
+	check := func(t *testing.T, args []string, want []plannedRow, failure *string) {
+		t.Helper()
+		checked++
+		if failure != nil {
+			refusedPlan(t, args...)
+			return
+		}
+		if diff := cmp.Diff(want, planned(t, args...).Requests); diff != "" {
+			t.Errorf("%q: -want +got\n%s", args, diff)
+		}
+	}
+	for _, version := range versionNames() {
+		for _, c := range vllm {
+			if c.Tokenizer != "identity" || testing.Short() && c.Vocab > 40000 { // a large vocabulary takes a second to open
+				continue
+			}
+			check(t, []string{"--model", "m", "--harness-version", version, "--seed", strconv.Itoa(c.Seed), "--num-prompts", strconv.Itoa(c.N), "--random-input-len", strconv.Itoa(c.InputLen),
+				"--random-output-len", strconv.Itoa(c.OutputLen), "--random-range-ratio", string(c.Ratio), "--random-prefix-len", strconv.Itoa(c.PrefixLen),
+				"--tokenizer", spelledTokenizer(t, c.Vocab, c.Special, c.Around)}, c.Requests, c.Error)
+		}
+		for _, c := range sglang {
+			if c.Tokenizer != "identity" || testing.Short() && c.Vocab > 40000 { // a large vocabulary takes a second to open
+				continue
+			}
+			args := []string{"--harness", "sglang", "--model", "m", "--harness-version", version, "--seed", strconv.Itoa(c.Seed), "--num-prompts", strconv.Itoa(c.N),
+				"--dataset-name", c.Dataset, "--random-input-len", strconv.Itoa(c.InputLen), "--random-output-len", strconv.Itoa(c.OutputLen),
+				"--random-range-ratio", fmt.Sprint(c.Ratio), "--tokenizer", spelledTokenizer(t, c.Vocab, nil, c.Around)}
+			if c.IDs {
+				args = append(args, "--tokenize-prompt")
+			}
+			if c.ShareGPT != nil {
+				write(t, "sharegpt.json", string(c.ShareGPT))
+				args = append(args, "--dataset-path", "sharegpt.json")
+			}
+			check(t, args, c.Rows, c.Error)
+		}
+	}
+	if checked < 2*14 && !testing.Short() {
+		t.Errorf("%d cases were checked", checked)
+	}
+}
+
+// servedBodyCase is one of the golden request bodies.
+type servedBodyCase struct {
+	Harness, Backend string
+	Env              map[string]string
+	Prompt           any
+	OutputLen        int `json:"output_len"`
+	Args             struct {
+		DisableIgnoreEOS    bool     `json:"disable_ignore_eos"`
+		Temperature         *float64 `json:"temperature"`
+		TopP                *float64 `json:"top_p"`
+		DisableStream       bool     `json:"disable_stream"`
+		ReturnLogProb       bool     `json:"return_logprob"`
+		TopLogProbs         *int     `json:"top_logprobs_num"`
+		Header              []string `json:"header"`
+		TokenIDsLogProb     []int    `json:"token_ids_logprob"`
+		LogProbStartLen     *int     `json:"logprob_start_len"`
+		ReturnRoutedExperts bool     `json:"return_routed_experts"`
+	}
+	Options map[string]json.RawMessage
+	Headers map[string]string
+	Body    string
+}
+
+// flags are the command line of a case; ok is false for pictures and for prompts that are messages,
+// which no dataset here makes, and for the keys of a routed conversation.
+func (c servedBodyCase) flags() (args []string, ok bool) {
+	text, isText := c.Prompt.(string)
+	for _, k := range []string{"multi_modal_content", "chat_messages", "image_data"} {
+		isText = isText && c.Options[k] == nil
+	}
+	if !isText || text != "Hello, wörld" {
+		return nil, false
+	}
+	option := func(flag, key string) {
+		if v := c.Options[key]; v != nil {
+			var s string
+			if json.Unmarshal(v, &s) != nil {
+				s = string(v)
+			}
+			args = append(args, flag, s)
+		}
+	}
+	args = []string{"--harness", c.Harness, "--backend", c.Backend, "--model", "org/model-a", "--tokenizer", "name:chars", "--num-prompts", "4", "--dataset-name", "custom"}
+	if c.Harness == harnessVLLM {
+		args = append(args, "--dataset-path", "vllm.jsonl", "--custom-output-len", strconv.Itoa(c.OutputLen), "--skip-chat-template", "--num-warmups", "1")
+		if strings.HasSuffix(c.Backend, "-chat") {
+			args = append(args, "--endpoint", "/v1/chat/completions")
+		}
+		option("--served-model-name", "model_name")
+		option("--logprobs", "logprobs")
+		option("--extra-body", "extra_body")
+		if string(c.Options["ignore_eos"]) == "true" {
+			args = append(args, "--ignore-eos")
+		}
+		var headers map[string]string
+		_ = json.Unmarshal(c.Options["extra_headers"], &headers)
+		for k, v := range headers {
+			args = append(args, "--header", k+"="+v)
+		}
+		var id string
+		if json.Unmarshal(c.Options["request_id"], &id) == nil && id != "" {
+			args = append(args, "--request-id-prefix", strings.TrimSuffix(id, "3"))
+		}
+		return args, true
+	}
+	args = append(args, "--dataset-path", "sglang.jsonl", "--sharegpt-output-len", strconv.Itoa(c.OutputLen))
+	option("--extra-request-body", "extra_request_body")
+	option("--lora-name", "lora_name")
+	a := c.Args
+	for flag, on := range map[string]bool{"--disable-ignore-eos": a.DisableIgnoreEOS, "--disable-stream": a.DisableStream, "--return-logprob": a.ReturnLogProb, "--return-routed-experts": a.ReturnRoutedExperts} {
+		if on {
+			args = append(args, flag)
+		}
+	}
+	value := func(flag string, there bool, v any) {
+		if there {
+			args = append(args, flag, fmt.Sprint(v))
+		}
+	}
+	value("--temperature", a.Temperature != nil, orElseReal(a.Temperature))
+	value("--top-p", a.TopP != nil, orElseReal(a.TopP))
+	value("--top-logprobs-num", a.TopLogProbs != nil, orElse(a.TopLogProbs, 0))
+	value("--logprob-start-len", a.LogProbStartLen != nil, orElse(a.LogProbStartLen, 0))
+	if len(a.Header) > 0 {
+		args = append(append(args, "--header"), a.Header...)
+	}
+	for i, id := range a.TokenIDsLogProb {
+		if i == 0 {
+			args = append(args, "--token-ids-logprob")
+		}
+		args = append(args, strconv.Itoa(id))
+	}
+	return args, true
+}
+
+func orElseReal(x *float64) float64 {
+	if x == nil {
+		return 0
+	}
+	return *x
+}
+
+// TestServeRequestBodies sends the golden request bodies through the command line: the same bytes and
+// the same header fields reach the server.
+func TestServeRequestBodies(t *testing.T) {
+	cases := goldenCases[servedBodyCase](t, "load", "request-bodies.json")
+	t.Chdir(t.TempDir())
+	write(t, "vllm.jsonl", lines(4, `{"prompt": "Hello, wörld"}`))
+	write(t, "sglang.jsonl", lines(4, `{"conversations": [{"content": "Hello, wörld"}, {"content": "yes, hello"}]}`))
+	sent := 0
+	for i, c := range cases {
+		args, ok := c.flags()
+		if !ok {
+			continue
+		}
+		sent++
+		t.Run(fmt.Sprintf("%d_%s_%s", i, c.Harness, c.Backend), func(t *testing.T) {
+			s := startServed(t, servedScript{})
+			code, _, stderr := latheWith(t, c.Env, append([]string{"bench", "serve", "--base-url", s.url}, args...)...)
+			if code != 0 {
+				t.Fatalf("exit %d: %s", code, stderr)
+			}
+			c.compare(t, s.seen())
+		})
+	}
+	if sent < 17 {
+		t.Errorf("%d cases were sent", sent)
+	}
+}
+
+// compare looks for the case's request among those that arrived: a call without an id is a warm-up of
+// vLLM's client.
+func (c servedBodyCase) compare(t *testing.T, seen []seenRequest) {
+	t.Helper()
+	var id string
+	_ = json.Unmarshal(c.Options["request_id"], &id)
+	at := slices.IndexFunc(seen, func(q seenRequest) bool { return q.header.Get("X-Request-Id") == id })
+	if at < 0 {
+		t.Fatalf("no request with id %q among %d", id, len(seen))
+	}
+	q := seen[at]
+	if q.raw != c.Body {
+		t.Errorf("body\n got %s\nwant %s", q.raw, c.Body)
+	}
+	want := map[string]string{}
+	for k, v := range c.Headers {
+		want[http.CanonicalHeaderKey(k)] = v
+	}
+	delete(want, http.CanonicalHeaderKey("X-SMG-Routing-Key")) // only a generated shared prefix has one
+	got := map[string]string{}
+	for k := range q.header {
+		got[k] = q.header.Get(k)
+	}
+	maps.DeleteFunc(got, func(k, _ string) bool { // what the HTTP library adds to every request
+		_, asked := want[k]
+		return !asked && slices.Contains([]string{"Accept", "Accept-Encoding", "User-Agent", "Content-Length", "Content-Type", "Connection"}, k)
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("header fields: -want +got\n%s", diff)
+	}
+}
