@@ -26,6 +26,7 @@ var _ = [1]struct{}{}[(C.LATHE_E_INVALID-StatusInvalid)|(C.LATHE_E_UNSUPPORTED-S
 	(C.LATHE_E_INTERNAL-StatusInternal)]
 var _ = [1]struct{}{}[(C.LATHE_GRAPH_CAPTURED-GraphCaptured)|(C.LATHE_GRAPH_EAGER-GraphEager)]
 var _ = [1]struct{}{}[(C.LATHE_PAGES_OUT-PagesOut)|(C.LATHE_PAGES_IN-PagesIn)]
+var _ = [1]struct{}{}[(C.LATHE_CACHE_COLD-CacheCold)|(C.LATHE_CACHE_WARM-CacheWarm)|(C.LATHE_CACHE_STREAM-CacheStream)]
 var _ = [1]struct{}{}[(C.LATHE_KEEP_RESIDUAL-KeepResidual)|(C.LATHE_TIME_OPERATORS-TimeOperators)]
 var _ = [1]struct{}{}[C.LATHE_OPS-len(StepInfo{}.OpNS)]
 var _ = [1]struct{}{}[(C.LATHE_OP_ATTN_PREFILL-OpAttnPrefill)|(C.LATHE_OP_NORM_QKV_ROPE_APPEND-OpNormQKVRopeAppend)|

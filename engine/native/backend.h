@@ -168,7 +168,10 @@ typedef struct lathe_step_info {
 #define LATHE_PAGES_OUT 1      /* pool -> host */
 #define LATHE_PAGES_IN 2       /* host -> pool */
 
-/* Cache state of op_run. */
+/* Cache state of op_run: every buffer out of the cache, by turns over copies of at
+ * least four times the last-level cache; the caller's own buffers again and again; or
+ * as in a step: weights and pages of the cache come from memory by turns over copies,
+ * activations stay where they are. */
 #define LATHE_CACHE_COLD 0
 #define LATHE_CACHE_WARM 1
 #define LATHE_CACHE_STREAM 2
@@ -252,8 +255,10 @@ typedef struct lathe_backend {
     int32_t (*copy_pages)(lathe_session *, int32_t direction, int32_t n, const int32_t *from,
                           const int32_t *to, void *host, uint64_t host_bytes, char *err, int32_t err_cap);
 
-    /* Runs one operator alone, `repetitions` times, and writes the time of each
-     * to out_ns. op and args as operator.h defines them; function NULL: ours. */
+    /* Runs one operator alone, once untimed and then `repetitions` times, and writes
+     * the time of each to out_ns. op and args as operator.h defines them; function
+     * NULL: ours. A function gets no workspace. Outputs are the caller's with
+     * LATHE_CACHE_WARM only; the other states write to copies of them. */
     int32_t (*op_run)(lathe_session *, const char *op, const void *args, void *function, int32_t cache,
                       int32_t repetitions, int64_t *out_ns, char *err, int32_t err_cap);
 } lathe_backend;

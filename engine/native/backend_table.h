@@ -21,19 +21,11 @@
 #include "batch_check.h"
 #include "model_check.h"
 #include "native_error.h"
+#include "operator_args.h"
 #include "operator_names.h"
 #include "session_results.h"
 
 namespace lathe {
-
-// The arguments of op_run.
-struct OperatorRun {
-    const char *op;
-    const void *args;
-    void *function;
-    int32_t cache, repetitions;
-    int64_t *out_ns;
-};
 
 template <class Parts>
 struct TableEntries {

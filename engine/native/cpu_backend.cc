@@ -25,10 +25,7 @@ struct Parts {
         return new Session(model, options, overrides, n);
     }
 
-    static void run_operator(Session &, const OperatorRun &run)
-    {
-        fail(LATHE_E_UNSUPPORTED, "operator %s: the cpu backend runs no operator alone yet", run.op);
-    }
+    static void run_operator(Session &session, const OperatorRun &run) { session.run_operator(run); }
 };
 
 const lathe_backend kTable = table_of<Parts>("cpu", kBuildInfo);

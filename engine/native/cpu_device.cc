@@ -39,16 +39,6 @@ std::string cpu_name()
     return "unknown";
 }
 
-uint64_t last_level_cache()
-{
-    long bytes = 0;
-#if defined(_SC_LEVEL3_CACHE_SIZE)
-    bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    if (bytes <= 0) bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-#endif
-    return static_cast<uint64_t>(std::max(0L, bytes));
-}
-
 // A JSON string; what JSON would escape cannot be part of a name and becomes '?'.
 std::string quoted(const std::string &text)
 {
@@ -59,6 +49,16 @@ std::string quoted(const std::string &text)
 }
 
 }  // namespace
+
+uint64_t last_level_cache()
+{
+    long bytes = 0;
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+    bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    if (bytes <= 0) bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+    return static_cast<uint64_t>(std::max(0L, bytes));
+}
 
 std::string device_json()
 {

@@ -2,6 +2,7 @@
 #ifndef LATHE_CPU_DEVICE_H
 #define LATHE_CPU_DEVICE_H
 
+#include <cstdint>
 #include <string>
 
 namespace lathe {
@@ -11,6 +12,9 @@ namespace cpu {
 // built_paths, cores (that this process may use), last_level_cache_bytes (0:
 // unknown), memory_bytes.
 std::string device_json();
+
+// Bytes of the last-level cache, 0 where the machine does not tell.
+uint64_t last_level_cache();
 
 }  // namespace cpu
 }  // namespace lathe

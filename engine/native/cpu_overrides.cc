@@ -155,7 +155,8 @@ void ask_both(Slot *slot, StepContext &c, const BatchView &most, const BatchView
     c.batch = most;
     const auto largest = make();
     c.batch = least;
-    slot->prepare(largest, make());
+    const auto smallest = make();
+    slot->prepare(&largest, &smallest);
 }
 
 }  // namespace

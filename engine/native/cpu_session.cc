@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "allowed_cpus.h"
+#include "cpu_device.h"
 #include "native_error.h"
 
 namespace lathe {
@@ -26,7 +27,8 @@ Buffer<T> Session::take(uint64_t rows, uint64_t columns, const char *what)
 
 Session::Session(Model &model, const lathe_session_options &options, const lathe_override *overrides, int32_t n)
     : model_(model), checker_(model.desc(), options), kv_(model.desc(), options),
-      pool_(options.threads > 0 ? options.threads : allowed_cpus()), results_("cpu", model.desc(), options)
+      pool_(options.threads > 0 ? options.threads : allowed_cpus()), results_("cpu", model.desc(), options),
+      deterministic_(options.deterministic != 0)
 {
     context_.model = &model_;
     context_.kernels = find_kernels(options.isa);
@@ -36,7 +38,7 @@ Session::Session(Model &model, const lathe_session_options &options, const lathe
     context_.rope = rope_.get();
     workspace_bytes_ = rope_->bytes();
     if (n > 0)
-        overrides_.reset(new Overrides(*context_.kernels, overrides, n, pool_.threads(), options.deterministic != 0));
+        overrides_.reset(new Overrides(*context_.kernels, overrides, n, pool_.threads(), deterministic_));
     make_workspace(options);
     make_scratch(options);
     if (n > 0) overrides_->prepare(model_, options, context_, checker_.max_positions());
@@ -101,7 +103,7 @@ void Session::submit(const BatchView &batch)
     }
     pool_.run([](void *c, int32_t thread) { run_step(*static_cast<StepContext *>(c), thread); }, &context_);
     context_.batch = BatchView{}; /* the caller's arrays end with the call */
-    if (overrides_ != nullptr) overrides_->failure.raise();
+    if (overrides_ != nullptr) overrides_->failure.raise("step");
     choose(batch);
     results_.end();
 }
@@ -144,6 +146,12 @@ void Session::copy_pages(int32_t direction, int32_t n, const int32_t *from, cons
                          uint64_t host_bytes)
 {
     results_.copy_pages(kv_, direction, n, from, to, host, host_bytes);
+}
+
+void Session::run_operator(const OperatorRun &run)
+{
+    results_.require_idle("operator");
+    cpu::run_operator(*context_.kernels, pool_, deterministic_, run, last_level_cache());
 }
 
 void Session::memory(lathe_session_memory *out) const

@@ -10,6 +10,7 @@
 
 #include "batch_check.h"
 #include "cpu_overrides.h"
+#include "cpu_operator_run.h"
 #include "cpu_phases.h"
 #include "session_results.h"
 
@@ -27,6 +28,7 @@ public:
     void copy_pages(int32_t direction, int32_t n, const int32_t *from, const int32_t *to, void *host,
                     uint64_t host_bytes);
     void memory(lathe_session_memory *out) const;
+    void run_operator(const OperatorRun &run);
 
 private:
     void make_workspace(const lathe_session_options &options);
@@ -47,6 +49,7 @@ private:
 
     std::vector<int32_t> tokens_in_;   // [max_rows]
     int64_t op_ns_[LATHE_OPS];
+    bool deterministic_;
 };
 
 }  // namespace cpu

@@ -49,8 +49,8 @@ void Slot::ask_supports(const void *args) const
         }
     }
     if (can == 0)
-        fail(LATHE_E_UNSUPPORTED, "session: operator %s: lathe_op_%s_supports says that it cannot run what this session "
-                                  "needs (%s)",
+        fail(LATHE_E_UNSUPPORTED,
+             "session: operator %s: lathe_op_%s_supports says that it cannot run what is asked of it (%s)",
              operator_name(op_), operator_symbol(op_), describe_args(op_, args).c_str());
 }
 
@@ -92,14 +92,14 @@ int Slot::call_any(int32_t part, const void *args) const noexcept
     }
 }
 
-void SlotFailure::raise() const
+void SlotFailure::raise(const char *what) const
 {
     if (!failed()) return;
     char where[48] = "";
     if (layer_ >= 0) snprintf(where, sizeof where, "in layer %d, ", layer_);
     if (code_ == kThrew)
-        fail(LATHE_E_INTERNAL, "step: operator %s threw an exception (%spart %d)", operator_name(op_), where, part_);
-    fail(LATHE_E_INTERNAL, "step: operator %s returned %d (%spart %d)", operator_name(op_), code_, where, part_);
+        fail(LATHE_E_INTERNAL, "%s: operator %s threw an exception (%spart %d)", what, operator_name(op_), where, part_);
+    fail(LATHE_E_INTERNAL, "%s: operator %s returned %d (%spart %d)", what, operator_name(op_), code_, where, part_);
 }
 
 }  // namespace cpu

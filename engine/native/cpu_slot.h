@@ -31,13 +31,13 @@ public:
     uint64_t workspace_bytes() const { return bytes_; }
 
     // Asks _supports with the largest and the smallest arguments that there will be,
-    // and _workspace with the largest; takes the workspace. Throws Failure.
-    template <class Args>
-    void prepare(const Args &largest, const Args &smallest)
+    // and _workspace with the largest; takes the workspace. Both are arguments of this
+    // operator. Throws Failure.
+    void prepare(const void *largest, const void *smallest)
     {
-        ask_supports(&largest);
-        ask_supports(&smallest);
-        take_workspace(&largest);
+        ask_supports(largest);
+        ask_supports(smallest);
+        take_workspace(largest);
     }
 
     // This thread's share of one call; what it returned. A builtin and a user's
@@ -85,9 +85,9 @@ public:
         part_ = part;
         code_ = code;
     }
-    // Throws a Failure that names operator, code, layer and part, if there is one.
-    // Only behind a meeting of all threads.
-    void raise() const;
+    // Throws a Failure of `what` that names operator, code, layer and part, if there
+    // is one. Only behind a meeting of all threads.
+    void raise(const char *what) const;
 
 private:
     std::atomic<int32_t> state_{0};

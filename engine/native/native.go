@@ -180,6 +180,16 @@ type StepInfo struct {
 	OpNS     [16]int64
 }
 
+// CacheState is what an operator that runs alone finds in the caches.
+type CacheState int32
+
+// The values of LATHE_CACHE_*; backend.h says what each means.
+const (
+	CacheCold   CacheState = 0
+	CacheWarm   CacheState = 1
+	CacheStream CacheState = 2
+)
+
 // PageDirection says between what pages are copied.
 type PageDirection int32
 

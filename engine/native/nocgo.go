@@ -85,6 +85,11 @@ func (s *Session) CopyPages(direction PageDirection, from, to []int32, host []by
 	return ErrNoCgo
 }
 
+// RunOperator returns ErrNoCgo.
+func (s *Session) RunOperator(op string, args, function uintptr, cache CacheState, ns []int64) error {
+	return ErrNoCgo
+}
+
 // Library cannot be had in a build without cgo.
 type Library struct{}
 

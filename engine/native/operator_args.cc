@@ -55,14 +55,19 @@ std::string text(const lathe_attn_decode_args &a)
 
 int64_t elements(int64_t count, int64_t stride, int64_t rest) { return count < 1 ? 0 : (count - 1) * stride + rest; }
 
+// A field that may be NULL, or is when a fused operator passes it on inside.
+enum Presence { kNeeded, kOptional };
+Presence needed_unless(bool inside) { return inside ? kOptional : kNeeded; }
+
 // Collects the buffers of one set of arguments.
 class Buffers {
 public:
     // Elements of a type from the pointer's first to its last.
     template <class Pointer>
     void add(const char *field, Pointer &pointer, int64_t count, int32_t dtype, OperatorBuffer::Use use,
-             bool streamed = false)
+             bool streamed = false, Presence presence = kNeeded)
     {
+        if (pointer == nullptr && presence == kNeeded) fail(LATHE_E_INVALID, "operator arguments: %s is NULL", field);
         if (pointer == nullptr) return;
         if (count < 0 || dtype_bytes(dtype) == 0)
             fail(LATHE_E_INVALID, "operator arguments: %s: %lld elements of dtype %d", field,
@@ -70,27 +75,32 @@ public:
         const uint64_t bytes = checked_mul(static_cast<uint64_t>(count), dtype_bytes(dtype), field);
         if (bytes > 0) list.push_back({field, const_cast<void **>(reinterpret_cast<const void *const *>(&pointer)), bytes, use, streamed});
     }
-    void rmsnorm(lathe_rmsnorm_args &a)
+    // `inside`: part of a fused operator, whose chain passes on what is between.
+    void rmsnorm(lathe_rmsnorm_args &a, bool inside)
     {
         add("x", a.x, elements(a.rows, a.x_row_stride, a.hidden), a.x_dtype, OperatorBuffer::kInput);
-        add("residual", a.residual, elements(a.rows, a.residual_row_stride, a.hidden), a.residual_dtype, OperatorBuffer::kBoth);
+        add("residual", a.residual, elements(a.rows, a.residual_row_stride, a.hidden), a.residual_dtype,
+            OperatorBuffer::kBoth, false, kOptional);
         add("weight", a.weight, a.hidden, a.weight_dtype, OperatorBuffer::kInput, true);
-        add("out", a.out, elements(a.rows, a.out_row_stride, a.hidden), a.out_dtype, OperatorBuffer::kOutput);
+        add("out", a.out, elements(a.rows, a.out_row_stride, a.hidden), a.out_dtype, OperatorBuffer::kOutput, false,
+            needed_unless(inside));
     }
-    void gemm(lathe_gemm_args &a)
+    void gemm(lathe_gemm_args &a, bool inside)
     {
-        add("a", a.a, elements(a.m, a.a_row_stride, a.k), a.a_dtype, OperatorBuffer::kInput);
+        add("a", a.a, elements(a.m, a.a_row_stride, a.k), a.a_dtype, OperatorBuffer::kInput, false,
+            needed_unless(inside));
         add("w", a.w, elements(a.n, a.w_row_stride, a.k), a.w_dtype, OperatorBuffer::kInput, true);
-        add("bias", a.bias, a.n, a.bias_dtype, OperatorBuffer::kInput, true);
+        add("bias", a.bias, a.n, a.bias_dtype, OperatorBuffer::kInput, true, kOptional);
         add("out", a.out, elements(a.m, a.out_row_stride, a.n), a.out_dtype,
-            a.accumulate ? OperatorBuffer::kBoth : OperatorBuffer::kOutput);
+            a.accumulate ? OperatorBuffer::kBoth : OperatorBuffer::kOutput, false, needed_unless(inside));
     }
-    void silu_mul(lathe_silu_mul_args &a)
+    void silu_mul(lathe_silu_mul_args &a, bool inside)
     {
-        add("in", a.in, elements(a.rows, a.in_row_stride, 2 * int64_t{a.ffn}), a.in_dtype, OperatorBuffer::kInput);
+        add("in", a.in, elements(a.rows, a.in_row_stride, 2 * int64_t{a.ffn}), a.in_dtype, OperatorBuffer::kInput,
+            false, needed_unless(inside));
         add("out", a.out, elements(a.rows, a.out_row_stride, a.ffn), a.out_dtype, OperatorBuffer::kOutput);
     }
-    void rope_append(lathe_rope_append_args &a);
+    void rope_append(lathe_rope_append_args &a, bool inside);
     void attn_decode(lathe_attn_decode_args &a);
 
     std::vector<OperatorBuffer> list;
@@ -102,7 +112,7 @@ void require_paging(int32_t page_size, int32_t head_dim, int32_t kv_heads)
         fail(LATHE_E_INVALID, "operator arguments: page_size %d, head_dim %d, kv_heads %d", page_size, head_dim, kv_heads);
 }
 
-void Buffers::rope_append(lathe_rope_append_args &a)
+void Buffers::rope_append(lathe_rope_append_args &a, bool inside)
 {
     require_paging(a.page_size, a.head_dim, a.kv_heads);
     int64_t page = -1, table = 0, last = -1;
@@ -115,8 +125,9 @@ void Buffers::rope_append(lathe_rope_append_args &a)
     }
     const int64_t q = int64_t{a.q_heads} * a.head_dim, kv = int64_t{a.kv_heads} * a.head_dim;
     add("q", a.q, elements(a.rows, a.q_row_stride, q), a.qkv_dtype, OperatorBuffer::kBoth);
-    add("k", a.k, elements(a.rows, a.k_row_stride, kv), a.qkv_dtype, OperatorBuffer::kInput);
-    add("v", a.v, elements(a.rows, a.v_row_stride, kv), a.qkv_dtype, OperatorBuffer::kInput);
+    const Presence between = needed_unless(inside);
+    add("k", a.k, elements(a.rows, a.k_row_stride, kv), a.qkv_dtype, OperatorBuffer::kInput, false, between);
+    add("v", a.v, elements(a.rows, a.v_row_stride, kv), a.qkv_dtype, OperatorBuffer::kInput, false, between);
     add("position", a.position, a.rows, LATHE_F32, OperatorBuffer::kInput);
     add("seq", a.seq, a.rows, LATHE_F32, OperatorBuffer::kInput);
     add("cos_sin", a.cos_sin, elements(last + 1, a.cos_sin_row_stride, a.head_dim), LATHE_F32, OperatorBuffer::kInput);
@@ -145,7 +156,7 @@ void Buffers::attn_decode(lathe_attn_decode_args &a)
         elements(a.batch, a.out_seq_stride,
                  elements(a.q_per_seq, a.out_row_stride, elements(a.q_heads, a.out_head_stride, a.head_dim))),
         a.out_dtype, OperatorBuffer::kOutput);
-    add("lse", a.lse, heads, LATHE_F32, OperatorBuffer::kOutput);
+    add("lse", a.lse, heads, LATHE_F32, OperatorBuffer::kOutput, false, kOptional);
     add("block_table", a.block_table, table, LATHE_F32, OperatorBuffer::kInput);
     add("seq_len", a.seq_len, a.batch, LATHE_F32, OperatorBuffer::kInput);
     const int64_t k_slot = elements(a.page_size, a.k_slot_stride, elements(a.kv_heads, a.k_head_stride, a.head_dim));
@@ -201,28 +212,28 @@ std::vector<OperatorBuffer> operator_buffers(int32_t op, void *args)
              size, static_cast<unsigned long long>(operator_args_bytes(op)));
     Buffers b;
     switch (op) {
-    case LATHE_OP_RMSNORM: b.rmsnorm(*static_cast<lathe_rmsnorm_args *>(args)); break;
-    case LATHE_OP_ROPE_APPEND: b.rope_append(*static_cast<lathe_rope_append_args *>(args)); break;
+    case LATHE_OP_RMSNORM: b.rmsnorm(*static_cast<lathe_rmsnorm_args *>(args), false); break;
+    case LATHE_OP_ROPE_APPEND: b.rope_append(*static_cast<lathe_rope_append_args *>(args), false); break;
     case LATHE_OP_ATTN_DECODE: b.attn_decode(*static_cast<lathe_attn_decode_args *>(args)); break;
-    case LATHE_OP_SILU_MUL: b.silu_mul(*static_cast<lathe_silu_mul_args *>(args)); break;
+    case LATHE_OP_SILU_MUL: b.silu_mul(*static_cast<lathe_silu_mul_args *>(args), false); break;
     case LATHE_OP_NORM_QKV_ROPE_APPEND: {
         auto &a = *static_cast<lathe_norm_qkv_rope_append_args *>(args);
-        b.rmsnorm(a.norm), b.gemm(a.qkv), b.rope_append(a.rope);
+        b.rmsnorm(a.norm, true), b.gemm(a.qkv, true), b.rope_append(a.rope, true);
         break;
     }
     case LATHE_OP_NORM_GATE_UP_SILU: {
         auto &a = *static_cast<lathe_norm_gate_up_silu_args *>(args);
-        b.rmsnorm(a.norm), b.gemm(a.gate_up), b.silu_mul(a.silu);
+        b.rmsnorm(a.norm, true), b.gemm(a.gate_up, true), b.silu_mul(a.silu, true);
         break;
     }
     case LATHE_OP_NORM_HEAD_ARGMAX: {
         auto &a = *static_cast<lathe_norm_head_argmax_args *>(args);
-        b.rmsnorm(a.norm), b.gemm(a.head);
+        b.rmsnorm(a.norm, true), b.gemm(a.head, true);
         b.add("token", a.token, a.norm.rows, LATHE_F32, OperatorBuffer::kOutput);
         b.add("value", a.value, a.norm.rows, LATHE_F32, OperatorBuffer::kOutput);
         break;
     }
-    default: b.gemm(*static_cast<lathe_gemm_args *>(args));
+    default: b.gemm(*static_cast<lathe_gemm_args *>(args), false);
     }
     return b.list;
 }

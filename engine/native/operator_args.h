@@ -11,6 +11,15 @@
 
 namespace lathe {
 
+// The arguments of the table's op_run.
+struct OperatorRun {
+    const char *op;
+    const void *args;
+    void *function;  // NULL: ours
+    int32_t cache, repetitions;
+    int64_t *out_ns;  // [repetitions]
+};
+
 // sizeof the arguments of an operator (LATHE_OP_*).
 uint64_t operator_args_bytes(int32_t op);
 
@@ -28,8 +37,8 @@ struct OperatorBuffer {
 };
 
 // Every buffer of the arguments that is not NULL. Pages are counted up to the largest
-// index in the block table that a sequence uses. Refuses (Failure) counts below 0 and
-// a struct_size that is not the operator's.
+// index in the block table that a sequence uses. Refuses (Failure) counts below 0, a
+// struct_size that is not the operator's, and a NULL where the operator needs a buffer.
 std::vector<OperatorBuffer> operator_buffers(int32_t op, void *args);
 
 }  // namespace lathe

@@ -262,6 +262,26 @@ func (s *Session) CopyPages(direction PageDirection, from, to []int32, host []by
 	return failure(rc, op, s.msg[:])
 }
 
+// RunOperator runs one operator alone, once untimed and then len(ns) times, and writes
+// the nanoseconds of each call to ns; see op_run in backend.h. args is the address of
+// its arguments in native memory, and so is everything that they point to; function 0
+// is the backend's own operator.
+func (s *Session) RunOperator(op string, args, function uintptr, cache CacheState, ns []int64) error {
+	where := "run operator " + op
+	if s.handle == nil {
+		return s.closed(where)
+	}
+	n, err := toInt32(where, "repetitions", len(ns))
+	if err != nil {
+		return err
+	}
+	name := C.CString(op)
+	defer C.free(unsafe.Pointer(name))
+	rc := C.lathe_go_op_run(s.table, s.handle, name, C.uintptr_t(args), C.uintptr_t(function), C.int32_t(cache), n,
+		(*C.int64_t)(unsafe.SliceData(ns)), s.text(), errCap)
+	return failure(rc, where, s.msg[:])
+}
+
 func (s *Session) text() *C.char { return (*C.char)(unsafe.Pointer(&s.msg[0])) }
 
 func (s *Session) closed(op string) error {

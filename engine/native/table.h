@@ -95,6 +95,13 @@ static inline int32_t lathe_go_copy_pages(const lathe_backend *b, lathe_session 
     return b->copy_pages(s, direction, n, from, to, host, host_bytes, err, err_cap);
 }
 
+static inline int32_t lathe_go_op_run(const lathe_backend *b, lathe_session *s, const char *op, uintptr_t args,
+                                      uintptr_t function, int32_t cache, int32_t repetitions, int64_t *out_ns,
+                                      char *err, int32_t err_cap)
+{
+    return b->op_run(s, op, (const void *)args, (void *)function, cache, repetitions, out_ns, err, err_cap);
+}
+
 /* Opens a plug-in and asks it for its table. dlerror is per thread, so the text is
  * fetched within the same call. NULL on failure, with the reason in err. */
 static inline const lathe_backend *lathe_go_open(const char *path, char *err, int32_t err_cap)
