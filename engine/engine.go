@@ -103,7 +103,7 @@ func (m *Model) NewEngine(o Options) (*Engine, error) {
 	}
 	m.noteSession(o)
 	e := &Engine{model: m, opts: o, session: s, pool: kvcache.New(o.Pages(), o.PageSize),
-		step: stepInfo{deviceNS: -1}}
+		step: newStepInfo()}
 	if err := e.prepare(); err != nil {
 		s.Close()
 		return nil, native.Under(op, err)

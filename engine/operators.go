@@ -12,9 +12,11 @@ func (e *Engine) TimeOperators(on bool) {
 	}
 }
 
-// OperatorNS writes what each operator took in the last submit that was waited for,
-// in ns over all layers, by the numbers of native.Op; -1 where nothing was measured.
-func (e *Engine) OperatorNS(out []int64) { copy(out, e.info.OpNS[:]) }
+// OperatorNS writes what each operator took in the last step, in ns over all layers
+// and chunks, by the numbers of native.Op; -1 where it did not run or was not timed. Of
+// a replaced gemm.o or gemm.down our addition to the residual stream is counted as o_add
+// or down_add, of a replaced gemm.head the choice of the token as norm_head_argmax.
+func (e *Engine) OperatorNS(out []int64) { copy(out, e.step.opNS[:]) }
 
 // OperatorNames are the names of what OperatorNS writes, in its order.
 func OperatorNames() []string {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"lathe/engine/llama"
@@ -34,6 +35,91 @@ func TestStepInfoAddsUp(t *testing.T) {
 		if s.deviceNS != c.ns || s.graph.String() != c.graph {
 			t.Errorf("%s: %d ns %s, want %d ns %s", name, s.deviceNS, s.graph, c.ns, c.graph)
 		}
+	}
+}
+
+func TestStepInfoAddsOperators(t *testing.T) {
+	times := func(ns ...int64) native.StepInfo {
+		info := native.StepInfo{}
+		for i := range info.OpNS {
+			info.OpNS[i] = -1
+		}
+		copy(info.OpNS[:], ns)
+		return info
+	}
+	s := newStepInfo()
+	for i, step := range [][]native.StepInfo{
+		{times(5, -1, 7, -1), times(6, 2, -1, -1)},
+		{times(-1, -7, 1, -1)},
+	} {
+		s.start()
+		for k := range step {
+			s.add(&step[k])
+		}
+		want := [][]int64{{11, 2, 7, -1}, {-1, -1, 1, -1}}[i]
+		if !slices.Equal(s.opNS[:4], want) {
+			t.Errorf("%v, want %v", s.opNS[:4], want)
+		}
+	}
+}
+
+// TestOperatorNS: an instrumented step names the operators that ran, fused or not, and
+// changes no bit; an ordinary one names none.
+func TestOperatorNS(t *testing.T) {
+	const fused = 1<<native.OpEmbed | 1<<native.OpNormQKVRopeAppend | 1<<native.OpAttnDecode | 1<<native.OpOAdd |
+		1<<native.OpNormGateUpSilu | 1<<native.OpDownAdd | 1<<native.OpNormHeadArgmax
+	for _, c := range []struct {
+		ops           []string
+		with, without uint32
+	}{
+		{nil, 0, 0},
+		{[]string{"attn_decode"}, 0, 0},
+		{[]string{"o_add", "norm_head_argmax"}, 0, 0},
+		{[]string{"gemm.down"}, 1 << native.OpGemmDown, 0},
+		{[]string{"silu_mul"}, 1<<native.OpRMSNorm | 1<<native.OpGemmGateUp | 1<<native.OpSiluMul, 1 << native.OpNormGateUpSilu},
+		{[]string{"rope_append"}, 1<<native.OpRMSNorm | 1<<native.OpGemmQKV | 1<<native.OpRopeAppend, 1 << native.OpNormQKVRopeAppend},
+		{[]string{"gemm.head"}, 1<<native.OpRMSNorm | 1<<native.OpGemmHead, 0},
+	} {
+		p := cpuPaths()[0]
+		e := p.engine(t, p.seeded(t), Options{Sequences: 2, Context: 64, ChunkRows: 5, Overrides: builtins(c.ops...)})
+		ran := func() (set uint32) {
+			times := make([]int64, native.Ops)
+			e.OperatorNS(times)
+			for op, ns := range times {
+				if ns >= 0 {
+					set |= 1 << op
+				}
+			}
+			return set
+		}
+		if ran() != 0 {
+			t.Errorf("%v: operators before the first step", c.ops)
+		}
+		prefilled(t, e, [][]int32{{1, 2, 3, 4, 5, 6, 7, 8}, {9, 10}}, 20)
+		_, plain := decodeBits(t, e, 3)
+		if ran() != 0 {
+			t.Errorf("%v: an ordinary step timed operators", c.ops)
+		}
+		e.TimeOperators(true)
+		if err := e.Rewind(); err != nil {
+			t.Fatal(err)
+		}
+		_, timed := decodeBits(t, e, 3)
+		if got, want := ran(), uint32(fused)&^c.without|c.with; got != want {
+			t.Errorf("%v: operators %b ran, want %b", c.ops, got, want)
+		}
+		if !slices.Equal(timed, plain) {
+			t.Errorf("%v: timing changed the logits", c.ops)
+		}
+		prefilled(t, e, [][]int32{{1, 2, 3, 4, 5, 6, 7, 8}}, 2)
+		if ran()&(1<<native.OpAttnPrefill) == 0 {
+			t.Errorf("%v: no attention in the prefill", c.ops)
+		}
+		e.TimeOperators(false)
+		if decodeBits(t, e, 1); ran() != 0 {
+			t.Errorf("%v: a step after the instrumented ones timed operators", c.ops)
+		}
+		e.Close()
 	}
 }
 

@@ -67,8 +67,8 @@ func (e *Engine) Residuals(prompt []int32) ([][]float32, error) {
 	if err := e.Begin([][]int32{prompt}, 0); err != nil {
 		return nil, err
 	}
-	e.batch.Flags = native.KeepResidual
-	defer func() { e.batch.Flags = 0 }()
+	e.batch.Flags |= native.KeepResidual
+	defer func() { e.batch.Flags &^= native.KeepResidual }()
 	if err := e.Prefill(); err != nil {
 		return nil, err
 	}
