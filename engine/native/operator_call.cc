@@ -6,13 +6,17 @@
 #include <ucontext.h>
 #endif
 
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 
+#include "cpu_builtin.h"
+#include "cpu_kernels.h"
 #include "cpu_pool.h"
 #include "native_error.h"
 #include "operator.h"
+#include "operator_names.h"
 
 namespace {
 
@@ -22,7 +26,7 @@ struct Call {
     Function function;
     const void *args;
     lathe_ctx ctx;
-    int32_t codes[1024];
+    int32_t codes[1024];  // what a part returned last that was not 0
 };
 
 void call_part(void *context, int32_t part)
@@ -30,7 +34,29 @@ void call_part(void *context, int32_t part)
     Call &call = *static_cast<Call *>(context);
     lathe_ctx ctx = call.ctx;
     ctx.part = part;
-    call.codes[part] = call.function(&ctx, call.args);
+    if (const int code = call.function(&ctx, call.args)) call.codes[part] = code;
+}
+
+// A context as every part gets it, but for its number.
+lathe_ctx context_for(int32_t parts, void *workspace, uint64_t workspace_bytes, uint32_t flags)
+{
+    lathe_ctx ctx = {};
+    ctx.abi = LATHE_OP_ABI;
+    ctx.struct_size = sizeof ctx;
+    ctx.parts = parts;
+    ctx.workspace = workspace;
+    ctx.workspace_bytes = workspace_bytes;
+    ctx.device = -1;
+    ctx.flags = flags;
+    return ctx;
+}
+
+// The first part's answer that is not 0.
+int32_t first_code(const Call &call)
+{
+    for (int32_t part = 0; part < call.ctx.parts; part++)
+        if (call.codes[part] != 0) return call.codes[part];
+    return 0;
 }
 
 void *pointer(uintptr_t address) { return reinterpret_cast<void *>(address); }
@@ -85,25 +111,36 @@ int32_t lathe_operator_call(void *threads, uintptr_t function, uintptr_t args, u
                             const lathe_operator_copy *copies, int32_t n_copies)
 {
     lathe::cpu::Pool &pool = *static_cast<lathe::cpu::Pool *>(threads);
-    static thread_local Call call;
-    call = Call{};
+    Call call{};
     call.function = reinterpret_cast<Function>(function);
     call.args = pointer(args);
-    call.ctx.abi = LATHE_OP_ABI;
-    call.ctx.struct_size = sizeof(lathe_ctx);
-    call.ctx.parts = pool.threads();
-    call.ctx.workspace = pointer(workspace);
-    call.ctx.workspace_bytes = workspace_bytes;
-    call.ctx.device = -1;
-    call.ctx.flags = flags;
+    call.ctx = context_for(pool.threads(), pointer(workspace), workspace_bytes, flags);
     if (reverse != 0)
         for (int32_t part = pool.threads() - 1; part >= 0; part--) call_part(&call, part);
     else
         pool.run(call_part, &call);
     for (int32_t i = 0; i < n_copies; i++)
         std::memcpy(pointer(copies[i].to), pointer(copies[i].from), static_cast<size_t>(copies[i].bytes));
-    for (int32_t part = 0; part < pool.threads(); part++)
-        if (call.codes[part] != 0) return call.codes[part];
+    return first_code(call);
+}
+
+int32_t lathe_operator_time(void *threads, uintptr_t function, uintptr_t workspace, uint64_t workspace_bytes,
+                            uint32_t flags, const uintptr_t *args, int32_t n, int32_t calls, int64_t *out_ns)
+{
+    lathe::cpu::Pool &pool = *static_cast<lathe::cpu::Pool *>(threads);
+    Call call{};
+    call.function = reinterpret_cast<Function>(function);
+    call.ctx = context_for(pool.threads(), pointer(workspace), workspace_bytes, flags);
+    for (int32_t i = 0; i + calls <= n; i += calls) {
+        const auto before = std::chrono::steady_clock::now();
+        for (int32_t k = i; k < i + calls; k++) {
+            call.args = pointer(args[k]);
+            pool.run(call_part, &call);
+        }
+        const auto after = std::chrono::steady_clock::now();
+        *out_ns++ = std::chrono::duration_cast<std::chrono::nanoseconds>(after - before).count();
+        if (const int32_t code = first_code(call)) return code;
+    }
     return 0;
 }
 
@@ -115,6 +152,28 @@ int32_t lathe_operator_supports(uintptr_t function, uintptr_t args)
 uint64_t lathe_operator_workspace(uintptr_t function, uintptr_t args)
 {
     return reinterpret_cast<uint64_t (*)(const void *)>(function)(pointer(args));
+}
+
+int32_t lathe_operator_builtin(const char *op, const char *isa, lathe_operator_ours *out, char *err, int32_t err_cap)
+{
+    return lathe::guard(err, err_cap, [&] {
+        const uint32_t set = lathe::operator_set(op);
+        if (set == 0 || (set & (set - 1)) != 0)
+            lathe::fail(LATHE_E_INVALID, "operator \"%.64s\" is not one that can be replaced", op);
+        out->op = __builtin_ctz(set);
+        void *function = lathe::cpu::builtin_function(*lathe::cpu::find_kernels(isa), out->op);
+        out->function = reinterpret_cast<uintptr_t>(function);
+    });
+}
+
+int32_t lathe_operator_builtin_supports(int32_t op, uintptr_t args)
+{
+    return lathe::cpu::builtin_supports(op, pointer(args)) ? 1 : 0;
+}
+
+uint64_t lathe_operator_builtin_workspace(int32_t op, uintptr_t args, int32_t parts)
+{
+    return lathe::cpu::builtin_workspace(op, pointer(args), parts);
 }
 
 void lathe_operator_watch(uintptr_t at)

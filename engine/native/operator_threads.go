@@ -2,6 +2,7 @@
 
 package native
 
+// #include <stdlib.h>
 // #include "operator_call.h"
 import "C"
 
@@ -47,6 +48,18 @@ func (t *OperatorThreads) Call(c OperatorCall) int32 {
 		C.uint64_t(c.WorkspaceBytes), C.uint32_t(c.Flags), flag(c.Reverse), unsafe.SliceData(copies), C.int32_t(len(copies))))
 }
 
+// Time calls the function once for each of the addresses of args, calls of them a
+// sample, and returns the nanoseconds of each sample. Of the call only Function,
+// Workspace, WorkspaceBytes and Flags count. code is the first answer that is not 0,
+// where it stopped.
+func (t *OperatorThreads) Time(c OperatorCall, args []uintptr, calls int) (ns []int64, code int32) {
+	ns = make([]int64, len(args)/max(calls, 1))
+	code = int32(C.lathe_operator_time(t.handle, C.uintptr_t(c.Function), C.uintptr_t(c.Workspace), C.uint64_t(c.WorkspaceBytes),
+		C.uint32_t(c.Flags), (*C.uintptr_t)(unsafe.Pointer(unsafe.SliceData(args))), C.int32_t(len(args)), C.int32_t(max(calls, 1)),
+		(*C.int64_t)(unsafe.Pointer(unsafe.SliceData(ns)))))
+	return ns, code
+}
+
 // OperatorSupports asks a library's _supports about arguments.
 func OperatorSupports(function, args uintptr) bool {
 	return C.lathe_operator_supports(C.uintptr_t(function), C.uintptr_t(args)) != 0
@@ -55,6 +68,39 @@ func OperatorSupports(function, args uintptr) bool {
 // OperatorWorkspace asks a library's _workspace how many bytes it wants.
 func OperatorWorkspace(function, args uintptr) uint64 {
 	return uint64(C.lathe_operator_workspace(C.uintptr_t(function), C.uintptr_t(args)))
+}
+
+// BuiltinOperator is our own operator behind the type of a user's function: what
+// OP=builtin puts into a slot.
+type BuiltinOperator struct {
+	Function uintptr
+	op       C.int32_t
+}
+
+// OpenBuiltin finds our own operator of a name of ReplaceableOps, "gemm" excepted, on a
+// numeric path of the CPU backend ("": the best that runs).
+func OpenBuiltin(name, isa string) (BuiltinOperator, error) {
+	op := "open builtin operator " + name
+	cName, cISA := C.CString(name), C.CString(isa)
+	defer C.free(unsafe.Pointer(cName))
+	defer C.free(unsafe.Pointer(cISA))
+	var msg [errCap]byte
+	var found C.lathe_operator_ours
+	rc := C.lathe_operator_builtin(cName, cISA, &found, (*C.char)(unsafe.Pointer(&msg[0])), errCap)
+	if err := failure(rc, op, msg[:]); err != nil {
+		return BuiltinOperator{}, err
+	}
+	return BuiltinOperator{Function: uintptr(found.function), op: found.op}, nil
+}
+
+// Supports says whether it runs the element types of arguments at an address.
+func (b BuiltinOperator) Supports(args uintptr) bool {
+	return C.lathe_operator_builtin_supports(b.op, C.uintptr_t(args)) != 0
+}
+
+// Workspace is how many bytes it wants for arguments at an address on that many threads.
+func (b BuiltinOperator) Workspace(args uintptr, parts int) uint64 {
+	return uint64(C.lathe_operator_builtin_workspace(b.op, C.uintptr_t(args), C.int32_t(parts)))
 }
 
 // WatchFaults makes this process leave a record of four words at an address of native
