@@ -72,6 +72,17 @@ func lay(p *problem, argBytes, workspace, page, first int, at placement) layout 
 	return l
 }
 
+// pack places a problem's regions from byte first on, aligned and without guards: a copy to be timed.
+// end is where the copy ends.
+func pack(p *problem, first int) layout {
+	l := layout{end: first}
+	for _, r := range p.regions {
+		l.regions = append(l.regions, span{l.end, len(r.data)})
+		l.end += (len(r.data) + alignment - 1) / alignment * alignment
+	}
+	return l
+}
+
 func (p *problem) hasRuns(region int) bool {
 	return slices.ContainsFunc(p.runs, func(r run) bool { return r.region == region })
 }

@@ -16,7 +16,7 @@ type attnSpec struct {
 	lengths        []int // of the sequences, newest rows included; 0: padded
 	qElem, outElem native.DType
 	lse            bool
-	gain           float64 // standard deviation of q, 0 for 1: how peaked the weights are
+	lift           float64 // of every score, by a part that all keys share: an exponential of it overflows
 }
 
 func (s attnSpec) name() string {
@@ -42,7 +42,7 @@ type attnBuffers struct {
 }
 
 func (s attnSpec) build(seed uint64, ids []uint64) *problem {
-	p := &problem{op: "attn_decode", loose: max(1, s.gain/4)}
+	p := &problem{op: "attn_decode", loose: max(1, s.lift/10)}
 	g, b := s.paging, attnBuffers{lse: -1}
 	longest := 0
 	for _, n := range s.lengths {
@@ -81,21 +81,23 @@ func (s attnSpec) fillSequence(p *problem, b attnBuffers, i int, seed, id uint64
 	if length == 0 {
 		return
 	}
-	gain := s.gain
-	if gain == 0 {
-		gain = 1
+	qMean, qStd, kMean := 0.0, 1.0, 0.0
+	if s.lift > 0 {
+		qMean, qStd, kMean = 1, 0.1, s.lift/math.Sqrt(float64(g.headDim))
 	}
+	p.regions[b.k.region].read += length * g.kvHeads * g.headDim
+	p.regions[b.v.region].read += length * g.kvHeads * g.headDim
 	q, k, v := streamOf(seed, "q", id), streamOf(seed, "k", id), streamOf(seed, "v", id)
 	for t := range length {
 		for h := range g.kvHeads {
 			first := (t*g.kvHeads + h) * g.headDim
-			p.draw(b.k.region, b.k.at(b.tables.of[i], t, h), g.headDim, k, first, 1)
+			p.drawAround(b.k.region, b.k.at(b.tables.of[i], t, h), g.headDim, k, first, kMean, 1)
 			p.draw(b.v.region, b.v.at(b.tables.of[i], t, h), g.headDim, v, first, 1)
 		}
 	}
 	for r := range s.qPerSeq {
 		for h := range s.qHeads {
-			p.draw(b.q, i*b.seq+r*b.row+h*b.head, g.headDim, q, (r*s.qHeads+h)*g.headDim, gain)
+			p.drawAround(b.q, i*b.seq+r*b.row+h*b.head, g.headDim, q, (r*s.qHeads+h)*g.headDim, qMean, qStd)
 			p.expect(b.out, i*b.outSeq+r*b.outRow+h*b.outHead, g.headDim, i, true, valuesRun,
 				fmt.Sprintf("head %d of row %d of sequence %d", h, r, i))
 		}

@@ -8,19 +8,53 @@ import (
 	"lathe/engine/native"
 )
 
-// The element types that operators are checked with: those of activations, of weights or KV pages,
-// and of outputs.
-type elems struct{ in, weight, out native.DType }
+// elems are the element types of a case: activations, weights or KV pages, outputs, and in a fused
+// operator what enters its product.
+type elems struct{ in, weight, out, between native.DType }
 
-func elemChoices() []elems {
-	return []elems{{native.F32, native.BF16, native.F32}, {native.BF16, native.BF16, native.BF16}, {native.F32, native.F32, native.F32}}
+// elemChoices are the element types that an operator is checked with: first those of the engine's paths
+// (products of bf16, then of f32), then others that operator.h allows.
+func elemChoices(op string) []elems {
+	const f, h = native.F32, native.BF16
+	switch symbolOf(op) {
+	case "attn_decode":
+		return []elems{{f, h, h, f}, {f, h, f, f}, {f, f, h, f}, {f, f, f, f}, {h, h, h, h}}
+	case "rmsnorm":
+		return []elems{{f, f, h, f}, {f, f, f, f}, {h, h, h, h}}
+	case "rope_append", "silu_mul":
+		return []elems{{f, h, h, f}, {f, f, f, f}, {h, h, h, h}}
+	}
+	return []elems{{h, h, f, h}, {f, h, f, f}, {h, h, h, h}, {f, f, f, f}}
 }
 
-// Cases lists the edge cases of an operator, a name that --kernel takes.
+// String is the types as kernel list shows them.
+func (e elems) String() string {
+	return e.in.String() + "/" + e.weight.String() + "/" + e.out.String()
+}
+
+// fused are the types of a fused operator's case: its input is the residual stream, which is f32 beside
+// f32 outputs.
+func (e elems) fused() elems {
+	if e.out == native.F32 {
+		e.in = native.F32
+	}
+	return e
+}
+
+// bias is the element type of biases and of a fused operator's norm: as trained beside bf16 outputs,
+// f32 elsewhere.
+func (e elems) bias() native.DType {
+	if e.out == native.BF16 {
+		return native.BF16
+	}
+	return native.F32
+}
+
+// casesOf lists the edge cases of an operator, a name that --kernel takes.
 func casesOf(op string) ([]spec, error) {
 	var out []spec
 	name, role, _ := strings.Cut(op, ".")
-	for _, e := range elemChoices() {
+	for _, e := range elemChoices(op) {
 		switch name {
 		case "attn_decode":
 			out = append(out, attnCases(e)...)
@@ -33,13 +67,13 @@ func casesOf(op string) ([]spec, error) {
 		case "silu_mul":
 			out = append(out, siluCases(e)...)
 		case "norm_qkv_rope_append":
-			out = append(out, qkvCases(e)...)
+			out = append(out, qkvCases(e.fused())...)
 		case "o_add", "down_add":
 			out = append(out, addCases(e, name)...)
 		case "norm_gate_up_silu":
-			out = append(out, gateUpCases(e)...)
+			out = append(out, gateUpCases(e.fused())...)
 		case "norm_head_argmax":
-			out = append(out, headCases(e)...)
+			out = append(out, headCases(e.fused())...)
 		}
 	}
 	if len(out) == 0 {
@@ -74,12 +108,12 @@ func attnCases(e elems) []spec {
 	}
 	plain := attnSpec{qHeads: 4, qPerSeq: 1, lengths: []int{50, 7}, qElem: e.in, outElem: e.out,
 		paging: paging{kvHeads: 2, headDim: 64, pageSize: 16, elem: e.weight}}
-	odd, heads, lse, peaked := plain, plain, plain, plain
+	odd, heads, lse, large := plain, plain, plain, plain
 	odd.label, odd.paging.odd = "odd strides", true
 	heads.label, heads.paging.headMajor = "pages by head", true
 	lse.label, lse.lse, lse.qPerSeq = "lse wanted", true, 2
-	peaked.label, peaked.gain = "scores too large for an exponential", 40
-	return append(out, odd, heads, lse, peaked)
+	large.label, large.lift = "scores too large for an exponential", 100
+	return append(out, odd, heads, lse, large)
 }
 
 func normCases(e elems) []spec {
@@ -122,7 +156,7 @@ func gemmCases(e elems, role string) []spec {
 		gemmSpec{label: "into the residual, bias", m: 4, n: 64, k: 64, accumulate: true, bias: true})
 	var out []spec
 	for i, s := range shapes {
-		s.op, s.role, s.a, s.w, s.out = "gemm", roles[i%len(roles)], e.in, e.weight, e.out
+		s.op, s.role, s.a, s.w, s.out, s.biasElem = "gemm", roles[i%len(roles)], e.in, e.weight, e.out, e.bias()
 		out = append(out, s)
 	}
 	return out
@@ -132,7 +166,7 @@ func addCases(e elems, op string) []spec {
 	role := map[string]int{"o_add": roleO, "down_add": roleDown}[op]
 	var out []spec
 	for _, s := range gemmShapes() {
-		s.op, s.role, s.a, s.w, s.out, s.accumulate = op, role, e.in, e.weight, e.out, true
+		s.op, s.role, s.a, s.w, s.out, s.biasElem, s.accumulate = op, role, e.in, e.weight, e.out, e.bias(), true
 		out = append(out, s)
 	}
 	return out

@@ -32,7 +32,7 @@ func qkvCases(e elems) []spec {
 	var out []spec
 	for i, s := range ropeShapes(e) {
 		s.qkv = e.out
-		out = append(out, qkvSpec{rope: s, hidden: []int{64, 192, 100, 576}[i%4], x: e.in, w: e.weight, bias: i%3 == 1})
+		out = append(out, qkvSpec{rope: s, hidden: []int{64, 192, 100, 576}[i%4], x: e.in, w: e.weight, gain: e.bias(), between: e.between, bias: i%3 == 1})
 	}
 	return out
 }
@@ -46,7 +46,7 @@ func gateUpCases(e elems) []spec {
 		{label: "odd strides", batch: 4, hidden: 99, ffn: 101, odd: true},
 		{label: "bias", batch: 2, hidden: 128, ffn: 160, bias: true},
 	} {
-		s.x, s.w, s.out = e.in, e.weight, e.out
+		s.x, s.w, s.out, s.gain, s.between = e.in, e.weight, e.out, e.bias(), e.between
 		out = append(out, s)
 	}
 	return out
@@ -61,7 +61,7 @@ func headCases(e elems) []spec {
 		{label: "rows", batch: 4, hidden: 192, vocab: 259},
 		{label: "odd strides", batch: 3, hidden: 99, vocab: 131, logits: true, odd: true},
 	} {
-		s.x, s.w = e.in, e.weight
+		s.x, s.w, s.gain, s.between = e.in, e.weight, e.bias(), e.between
 		out = append(out, s)
 	}
 	return out

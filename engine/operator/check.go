@@ -2,6 +2,7 @@ package operator
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -32,6 +33,15 @@ type call struct {
 // death is the end of a host, with what it means for the kernel.
 type death struct{ finding Finding }
 
+// AsFinding says whether an error of this package is a kernel's fault, and which.
+func AsFinding(err error) (Finding, bool) {
+	var d *death
+	if !errors.As(err, &d) {
+		return Finding{}, false
+	}
+	return d.finding, true
+}
+
 func (d *death) Error() string { return d.finding.String() }
 
 // checker runs the cases of one operator.
@@ -39,15 +49,19 @@ type checker struct {
 	host     host
 	page     int
 	verdict  *Verdict
-	pools    map[native.DType]*pool
+	pools    map[class]*pool
 	wait     time.Duration // for what works on after its return
 	last     *result       // what the arena holds
 	counting bool          // the first seed's cases
 
-	// builtin runs our own operator on arguments of this process; own is the arena's address in it.
-	// known is false where this build has none for them. nil: there is none at all.
-	builtin func(op string, args uint64) (known bool, err error)
-	own     uint64
+	builtin builtin // our own operators; nil: there are none
+}
+
+// builtin is our own operators over the same arena.
+type builtin interface {
+	base() uint64 // the arena's address for them
+	workspace(op string, args int) (bytes int, ok bool, err error)
+	run(op string, args int, workspace span) (int32, error)
 }
 
 // session is what a case keeps over its calls, as an engine's session does.
@@ -103,8 +117,8 @@ func (c *checker) run(s *session, p *problem, with pattern, how manner) (*result
 	}
 	r.got = c.snapshots(l, p)
 	allowed := make([]float64, len(p.regions))
-	for i, g := range p.regions {
-		allowed[i] = p.allowed(g.elem, s.ours[i])
+	for i := range p.regions {
+		allowed[i] = p.allowed(i, s.ours[i])
 	}
 	r.outcome = judge(p, r.got, with, allowed)
 	r.intact = l.intact(p, c.host.memory())
@@ -161,7 +175,7 @@ func (c *checker) explain(err error, r *result) error {
 	return d
 }
 
-// pool gathers distances over many outputs of one element type: squares of relative distances, each
+// pool gathers distances over many outputs of one class: squares of relative distances, each
 // weighted by the number of elements.
 type pool struct{ theirs, ours tally }
 
@@ -177,25 +191,32 @@ func (t *tally) add(distance float64, n int) {
 
 func (t tally) distance() float64 { return math.Sqrt(t.square / float64(t.n)) }
 
-// pool is that of an element type.
-func (c *checker) pool(elem native.DType) *pool {
-	if c.pools[elem] == nil {
-		c.pools[elem] = &pool{}
+// class is what outputs have in common that one bound holds for.
+type class struct {
+	elem      native.DType
+	roundings int
+}
+
+// pool is that of a region's class.
+func (c *checker) pool(p *problem, region int) *pool {
+	k := class{p.regions[region].elem, p.roundings(region)}
+	if c.pools[k] == nil {
+		c.pools[k] = &pool{}
 	}
-	return c.pools[elem]
+	return c.pools[k]
 }
 
 // measure notes how far outputs were from the reference. Cases that magnify rounding are left out.
 func (c *checker) measure(p *problem, o outcome) {
 	for i, d := range o.total {
 		if o.counts[i] > 0 && !math.IsNaN(d) && p.loose == 1 {
-			c.pool(p.regions[i].elem).theirs.add(d, o.counts[i])
+			c.pool(p, i).theirs.add(d, o.counts[i])
 		}
 	}
 }
 
-// ours is the distance of our own operator from the reference in each region of a problem, -1 where it
-// is not known.
+// ours is the distance of our own operator from the reference in each region of a problem, in the
+// segment where it is furthest off; -1 where it is not known.
 func (c *checker) ours(p *problem) ([]float64, error) {
 	out := make([]float64, len(p.regions))
 	for i := range out {
@@ -205,11 +226,18 @@ func (c *checker) ours(p *problem) ([]float64, error) {
 		return out, nil
 	}
 	p.poison(poisonA)
-	l, err := c.lay(p, 0, placement{front: true}, c.own)
+	l, err := c.lay(p, 0, placement{front: true}, c.builtin.base())
 	if err != nil {
 		return nil, err
 	}
-	if known, err := c.builtin(p.op, c.own+uint64(l.args.from)); err != nil || !known {
+	bytes, ok, err := c.builtin.workspace(p.op, l.args.from)
+	if err != nil || !ok {
+		return out, err
+	}
+	if l, err = c.lay(p, bytes, placement{front: true}, c.builtin.base()); err != nil {
+		return nil, err
+	}
+	if code, err := c.builtin.run(p.op, l.args.from, l.workspace); err != nil || code != 0 {
 		return out, err
 	}
 	got := make([][]byte, len(p.regions))
@@ -218,12 +246,9 @@ func (c *checker) ours(p *problem) ([]float64, error) {
 	}
 	o := judge(p, got, poisonA, unbounded(len(p.regions)))
 	for i, d := range o.total {
-		if o.counts[i] == 0 || math.IsNaN(d) {
-			continue
-		}
-		out[i] = d
-		if p.loose == 1 {
-			c.pool(p.regions[i].elem).ours.add(d, o.counts[i])
+		out[i] = o.peak[i]
+		if p.loose == 1 && o.counts[i] > 0 && !math.IsNaN(d) {
+			c.pool(p, i).ours.add(d, o.counts[i])
 		}
 	}
 	return out, nil

@@ -70,19 +70,31 @@ func check(t testing.TB, op, file string, change func(*Options)) Verdict {
 func TestTemplatesPass(t *testing.T) {
 	for _, op := range List() {
 		t.Run(op.Name, func(t *testing.T) {
-			text, err := Template(op.Name, "include")
-			if err != nil {
-				t.Fatal(err)
-			}
-			source := filepath.Join(t.TempDir(), op.Name+".c")
-			if err := os.WriteFile(source, []byte(text), 0o666); err != nil {
-				t.Fatal(err)
-			}
-			v := check(t, op.Name, compile(t, source), func(o *Options) { o.Seeds = 1 })
+			v := check(t, op.Name, compile(t, writeTemplate(t, op.Name)), func(o *Options) { o.Seeds = 1 })
 			if !v.OK || len(v.Warnings) > 0 || v.Refused > 0 {
 				t.Errorf("seed %d: %s; warnings %q; %d cases refused", v.Seed, v.Reason(), v.Warnings, v.Refused)
 			}
-			t.Logf("%d cases, %d calls, %+v", v.Cases, v.Calls, v.Precisions)
+			for _, p := range v.Precisions {
+				if p.Builtin == nil {
+					t.Errorf("seed %d: our own operator was not run beside %s", v.Seed, p.Elem)
+					continue
+				}
+				t.Logf("%d cases, %d calls, %s: %.2g, ours %.2g, allowed %.2g", v.Cases, v.Calls, p.Elem, p.Distance, *p.Builtin, p.Allowed)
+			}
 		})
 	}
+}
+
+// writeTemplate leaves a starting file.
+func writeTemplate(t *testing.T, op string) string {
+	t.Helper()
+	text, err := Template(op, "include")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := filepath.Join(t.TempDir(), op+".c")
+	if err := os.WriteFile(source, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return source
 }

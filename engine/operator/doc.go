@@ -7,6 +7,7 @@
 // seeds, poisons the outputs, and judges what was written against references that the child never
 // sees. A kernel that crashes, hangs, exits or prints takes the child with it and is a finding.
 //
-// It refuses to time anything, to open a user's library in its own process, and to judge a kernel by
-// how it is built: it reads the symbol table only for what a kernel has no business with.
+// It refuses to plan or to judge a timing (package bench/kernel does; the stamps are native code's), to
+// open a user's library in its own process, and to judge a kernel by how it is built: it reads the
+// symbol table only for what a kernel has no business with.
 package operator

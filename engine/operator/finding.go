@@ -50,13 +50,14 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s: %s (%s)", f.Code, f.Detail, f.Case)
 }
 
-// Precision is the relative L2 distance from the reference over all outputs of one element type, and
-// what is allowed.
+// Precision is the relative L2 distance from the reference over all outputs of one element type that
+// were rounded to bf16 equally often on their way, and what is allowed.
 type Precision struct {
-	Elem     string   `json:"dtype"`
-	Distance float64  `json:"distance"`
-	Allowed  float64  `json:"allowed"`
-	Builtin  *float64 `json:"builtin"` // our own operator's, over the same inputs; null: not known
+	Elem      string   `json:"dtype"`
+	Roundings int      `json:"roundings"`
+	Distance  float64  `json:"distance"`
+	Allowed   float64  `json:"allowed"`
+	Builtin   *float64 `json:"builtin"` // our own operator's, over the same inputs; null: not known
 }
 
 // Verdict is the outcome of a check.
@@ -87,6 +88,14 @@ func (v Verdict) Reason() string {
 		parts = append(parts, fmt.Sprintf("and %d more", v.More))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// End adds what a kernel that passed was found to have done once its process had ended.
+func (v *Verdict) End(last []Finding) {
+	for _, f := range last {
+		v.found(f)
+	}
+	v.OK = len(v.Findings) == 0
 }
 
 const mostFindings = 8

@@ -27,6 +27,7 @@ type gemmSpec struct {
 	accumulate bool
 	bias       bool
 	a, w, out  native.DType
+	biasElem   native.DType
 	odd        bool
 }
 
@@ -51,9 +52,10 @@ func (s gemmSpec) build(seed uint64, ids []uint64) *problem {
 	}
 	a := p.addMatrix("a", s.a, s.m, s.k, gapOf(s.odd, 3))
 	w := p.addMatrix("w", s.w, s.n, s.k, gapOf(s.odd, 1))
+	p.stream(w.region)
 	bias := matrix{region: -1}
 	if s.bias {
-		bias = p.addMatrix("bias", s.w, 1, s.n, 0)
+		bias = p.addMatrix("bias", s.biasElem, 1, s.n, 0)
 		p.drawWeights(bias, seed, "bias", 0.5)
 	}
 	out := p.addMatrix("out", s.out, s.m, s.n, gapOf(s.odd, 5))
@@ -67,7 +69,7 @@ func (s gemmSpec) build(seed uint64, ids []uint64) *problem {
 	p.args = func(addr []uint64) any { return gemmArguments(addr, s.role, s.accumulate, a, w, bias, out) }
 	p.solve = func(p *problem) {
 		before := p.rowsOf(out)
-		for r, row := range product(p.rowsOf(a), p.rowsOf(w), p.biasOf(bias)) {
+		for r, row := range p.product(p.rowsOf(a), w, p.biasOf(bias)) {
 			copy(p.runs[r].want, row)
 			for i := range row {
 				if s.accumulate {
@@ -107,12 +109,15 @@ func (p *problem) biasOf(m matrix) []float64 {
 	return p.wide(m.region)
 }
 
-// product is a times the rows of w, plus the bias.
-func product(a, w [][]float64, bias []float64) [][]float64 {
-	out := make([][]float64, len(a))
-	for r, row := range a {
-		out[r] = make([]float64, len(w))
-		for n, weights := range w {
+// product is a times the rows of w, plus the bias. Rows of w are widened one at a time: it may be large.
+func (p *problem) product(a [][]float64, w matrix, bias []float64) [][]float64 {
+	out, weights := make([][]float64, len(a)), make([]float64, w.cols)
+	for r := range a {
+		out[r] = make([]float64, w.rows)
+	}
+	for n := range w.rows {
+		p.row(w, n, weights)
+		for r, row := range a {
 			out[r][n] = dot(row, weights)
 			if bias != nil {
 				out[r][n] += bias[n]

@@ -11,7 +11,7 @@ import (
 // the whole of it.
 const (
 	boundF32  = 1e-5
-	boundBF16 = 3e-3
+	boundBF16 = 3e-3 // for each rounding to bf16, in quadrature
 	// timesBuiltin is how much further away than our own operator a kernel may be.
 	timesBuiltin = 2
 	// boundFloor is where that rule ends: our own operator may be exact.
@@ -27,24 +27,36 @@ const (
 	gross = 0.1
 )
 
-// bound is what outputs of an element type may be off, given our own operator's distance on the same
-// inputs (negative: not known).
-func bound(elem native.DType, builtin float64) float64 {
-	if elem != native.BF16 {
+// bound is what outputs may be off that were rounded to bf16 so many times on their way, each rounding
+// independent of the others; 0: never. builtin is our own operator's distance on the same inputs in the
+// segment where it is furthest off (negative: not known). Without a rounding it is the wider of two
+// bounds: a path of ours that rounds inputs to bf16 must not refuse its own copy.
+func bound(roundings int, builtin float64) float64 {
+	if roundings == 0 {
 		return math.Max(boundF32, timesBuiltin*builtin)
 	}
+	b := boundBF16 * math.Sqrt(float64(roundings))
 	if builtin < 0 {
-		return boundBF16
+		return b
 	}
-	return math.Max(boundFloor, math.Min(boundBF16, timesBuiltin*builtin))
+	return math.Max(boundFloor, math.Min(b, timesBuiltin*builtin))
 }
 
-// allowed is the bound for outputs of a problem.
-func (p *problem) allowed(elem native.DType, builtin float64) float64 {
-	if elem == native.BF16 {
-		return bound(elem, builtin)
+// allowed is the bound of a region of a problem.
+func (p *problem) allowed(region int, builtin float64) float64 {
+	n := p.roundings(region)
+	if n > 0 {
+		return bound(n, builtin)
 	}
-	return p.loose * bound(elem, builtin)
+	return p.loose * bound(0, builtin)
+}
+
+// roundings is how often a region's outputs are rounded to bf16: on the way, and by their own type.
+func (p *problem) roundings(region int) int {
+	if p.regions[region].elem == native.BF16 {
+		return p.rounds + 1
+	}
+	return p.rounds
 }
 
 // outcome is what a call left in its outputs.
@@ -63,6 +75,7 @@ type outcome struct {
 	allowed   float64
 	total     []float64 // relative L2 of each region with runs; NaN where nothing was compared
 	counts    []int     // elements that it is over
+	peak      []float64 // largest relative L2 of a segment, a region
 }
 
 func (o outcome) right() bool {
@@ -72,7 +85,7 @@ func (o outcome) right() bool {
 // judge compares outputs with the reference. got holds a copy of each region that has runs; before is
 // the pattern that fresh runs were filled with; allowed is the bound of each region.
 func judge(p *problem, got [][]byte, before pattern, allowed []float64) outcome {
-	o := outcome{total: make([]float64, len(p.regions)), counts: make([]int, len(p.regions))}
+	o := outcome{total: make([]float64, len(p.regions)), counts: make([]int, len(p.regions)), peak: make([]float64, len(p.regions))}
 	square, norm := make([]float64, len(p.regions)), make([]float64, len(p.regions))
 	for _, r := range p.runs {
 		g := p.regions[r.region]
@@ -144,7 +157,9 @@ func (o *outcome) values(r run, g *region, data []byte, allowed float64) (square
 		}
 		square, norm = square+s, norm+n
 		o.segments++
-		if distance := relative(s, n); distance > allowed {
+		distance := relative(s, n)
+		o.peak[r.region] = max(o.peak[r.region], distance)
+		if distance > allowed {
 			o.bad = append(o.bad, part(r, from, to))
 			o.note(distance, allowed)
 		} else if distance > o.distance {
@@ -204,7 +219,9 @@ func (o *outcome) logs(r run, g *region, data []byte, allowed float64) {
 		}
 		o.segments++
 		allowed := logsSlack * allowed
-		if d := math.Abs(have-want) / math.Max(1, math.Abs(want)); d > allowed {
+		d := math.Abs(have-want) / math.Max(1, math.Abs(want))
+		o.peak[r.region] = max(o.peak[r.region], d)
+		if d > allowed {
 			o.bad = append(o.bad, fmt.Sprintf("%s, element %d", r.label, i))
 			o.note(d, allowed)
 		}

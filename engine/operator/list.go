@@ -47,8 +47,11 @@ func List() []Info {
 		if o.Slots == nil {
 			o.Slots = []string{o.Name}
 		}
-		for _, e := range elemChoices() {
-			o.DTypes = append(o.DTypes, e.in.String()+"/"+e.weight.String()+"/"+e.out.String())
+		for _, e := range elemChoices(o.Name) {
+			if len(o.Fuses) > 1 {
+				e = e.fused()
+			}
+			o.DTypes = append(o.DTypes, e.String())
 		}
 	}
 	return list

@@ -53,6 +53,14 @@ func (p *problem) rowsOf(m matrix) [][]float64 {
 	return out
 }
 
+// row widens one row of a matrix into out.
+func (p *problem) row(m matrix, row int, out []float64) {
+	r := p.regions[m.region]
+	for i := range out {
+		out[i] = get(r.elem, r.data, m.at(row, i))
+	}
+}
+
 func dot(a, b []float64) float64 {
 	sum := 0.0
 	for i, x := range a {

@@ -19,6 +19,12 @@ type Options struct {
 	Limit time.Duration
 	// Self makes the command of a process that calls Serve, without files set.
 	Self func() *exec.Cmd
+	// Shape, if set, adds the call that a decode step of a model makes.
+	Shape *Shape
+	// ISA is the numeric path of our own operator that a kernel is measured by [the best that runs].
+	ISA string
+	// Threads is how many parts a timed call has [1].
+	Threads int
 	// Progress, if set, is told how many examinations of how many are done.
 	Progress func(done, total int)
 }
@@ -35,6 +41,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Limit == 0 {
 		o.Limit = 20 * time.Second
+	}
+	if o.Threads == 0 {
+		o.Threads = 1
 	}
 	for o.Seed == 0 {
 		var b [8]byte

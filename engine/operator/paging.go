@@ -39,6 +39,8 @@ func (g paging) addCache(p *problem, name string, pool, extra int) cache {
 		c.page = g.pageSize*c.slot + page
 	}
 	c.region = p.add(name, g.elem, (pool-1)*c.page+(g.pageSize-1)*c.slot+(g.kvHeads-1)*c.head+g.headDim)
+	p.stream(c.region)
+	p.regions[c.region].read = 0
 	return c
 }
 

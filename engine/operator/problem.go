@@ -13,6 +13,9 @@ type region struct {
 	elem native.DType
 	n    int    // elements, gaps included
 	data []byte // what stands there before a call
+
+	streamed bool // weights and pages: what a decode step finds in memory, not in a cache
+	read     int  // elements that a call must read; -1: all of them
 }
 
 // run is n neighbouring elements of a region that the operator must write.
@@ -51,11 +54,12 @@ type problem struct {
 	sites   []site
 	args    func(addresses []uint64) any // of the regions
 	solve   func(p *problem)             // fills want of every run, from the data of the regions
+	rounds  int                          // roundings to bf16 that an output carries beside its own type's
 	loose   float64                      // times the bound of f32 outputs, where the case itself magnifies rounding
 }
 
 func (p *problem) add(name string, elem native.DType, n int) int {
-	r := &region{name: name, elem: elem, n: n, data: make([]byte, n*width(elem))}
+	r := &region{name: name, elem: elem, n: n, data: make([]byte, n*width(elem)), read: -1}
 	gap.fill(elem, r.data, 0, n)
 	p.regions = append(p.regions, r)
 	return len(p.regions) - 1
@@ -63,9 +67,14 @@ func (p *problem) add(name string, elem native.DType, n int) int {
 
 // draw fills n elements from at with values of the stream, counted from first, times std.
 func (p *problem) draw(region, at, n int, s stream, first int, std float64) {
+	p.drawAround(region, at, n, s, first, 0, std)
+}
+
+// drawAround is draw with a mean.
+func (p *problem) drawAround(region, at, n int, s stream, first int, mean, std float64) {
 	r := p.regions[region]
 	for i := range n {
-		put(r.elem, r.data, at+i, s.normal(first+i)*std)
+		put(r.elem, r.data, at+i, mean+s.normal(first+i)*std)
 	}
 }
 
@@ -98,6 +107,34 @@ func (p *problem) wide(region int) []float64 {
 // expect adds a run of the region; solve gives its values.
 func (p *problem) expect(region, at, n, row int, fresh bool, kind runKind, label string) {
 	p.runs = append(p.runs, run{region: region, at: at, n: n, row: row, label: label, fresh: fresh, kind: kind, want: make([]float64, n)})
+}
+
+// stream marks a region as weights or pages.
+func (p *problem) stream(region int) { p.regions[region].streamed = true }
+
+// traffic is how many bytes a call must move, each input read once and each output written once; of
+// weights and pages alone where only is set.
+func (p *problem) traffic(only bool) uint64 {
+	sum := 0
+	for i, r := range p.regions {
+		if only && !r.streamed {
+			continue
+		}
+		read, written, fresh := r.read, 0, 0
+		for _, o := range p.runs {
+			if o.region == i {
+				written += o.n
+				if o.fresh {
+					fresh += o.n
+				}
+			}
+		}
+		if read < 0 {
+			read = r.n - fresh
+		}
+		sum += (read + written) * width(r.elem)
+	}
+	return uint64(sum)
 }
 
 // poison fills every fresh run with the pattern.

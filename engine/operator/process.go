@@ -126,17 +126,23 @@ func (p *process) base() uint64   { return p.at }
 
 // load opens the library in the child. What is wrong with the library is an error, what it does while
 // it is opened a *death.
-func (p *process) load(file, op string) error {
-	abs, err := filepath.Abs(file)
-	if err != nil {
-		return fmt.Errorf("open kernel %s: %w", file, err)
+func (p *process) load(file, op, isa string) error {
+	abs := file // "": none, only ours
+	if file != "" {
+		var err error
+		if abs, err = filepath.Abs(file); err != nil {
+			return fmt.Errorf("open kernel %s: %w", file, err)
+		}
 	}
-	a, err := p.ask(request{Ask: askOpen, File: abs, Op: op})
+	a, err := p.ask(request{Ask: askOpen, File: abs, Op: op, ISA: isa})
 	if err != nil {
 		return err
 	}
+	if a.Error != "" && file != "" {
+		a.Error = strings.ReplaceAll(a.Error, abs, file)
+	}
 	if a.Error != "" {
-		return errors.New(strings.ReplaceAll(a.Error, abs, file))
+		return errors.New(a.Error)
 	}
 	p.at = a.Base
 	return nil
@@ -176,12 +182,15 @@ func (p *process) value(r request) (int64, error) {
 }
 
 // ask sends a request and waits for its answer, for the time limit at most.
-func (p *process) ask(r request) (answer, error) {
+func (p *process) ask(r request) (answer, error) { return p.askFor(r, p.limit) }
+
+// askFor is ask with a limit of its own.
+func (p *process) askFor(r request, limit time.Duration) (answer, error) {
 	line, err := json.Marshal(r)
 	if err != nil {
 		return answer{}, fmt.Errorf("ask the operator's process: %w", err)
 	}
-	_ = p.answers.SetReadDeadline(time.Now().Add(p.limit))
+	_ = p.answers.SetReadDeadline(time.Now().Add(limit))
 	if _, err := p.requests.Write(append(line, '\n')); err != nil {
 		return answer{}, p.died(r, false)
 	}
@@ -201,7 +210,8 @@ func (p *process) died(r request, late bool) error {
 	if err := context.Cause(p.ctx); err != nil {
 		return err
 	}
-	doing := map[string]string{askOpen: "while it was opened", askSupports: "in its _supports", askWorkspace: "in its _workspace"}[r.Ask]
+	doing := map[string]string{askOpen: "while it was opened", askSupports: "in its _supports", askWorkspace: "in its _workspace",
+		askTime: "while it was timed"}[r.Ask]
 	if doing == "" {
 		doing = "while it was called"
 	}

@@ -63,6 +63,7 @@ func (s ropeSpec) addRope(p *problem, seed uint64) ropeBuffers {
 	}
 	b.position, b.seq = addInts(p, "position", position), addInts(p, "seq", seq)
 	b.cosSin = p.addMatrix("cos_sin", native.F32, s.maxPosition, g.headDim, gapOf(g.odd, 3))
+	p.regions[b.cosSin.region].read = len(s.places) * g.headDim
 	for pos := range s.maxPosition {
 		for i := range g.headDim / 2 {
 			angle := float64(pos) * math.Pow(10000, -2*float64(i)/float64(g.headDim))

@@ -3,61 +3,152 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
-
-	"lathe/engine/native"
+	"slices"
 )
 
 // Check examines an operator of a library against the float64 reference, in a child process. A kernel
 // that fails is a verdict with findings; an error is what hinders the check itself: no such operator,
 // file or symbol, no child, a cancelled context.
 func Check(ctx context.Context, o Options) (Verdict, error) {
-	v := Verdict{Op: o.Op, File: o.File, Findings: []Finding{}, Warnings: []string{}, Precisions: []Precision{}, Threads: threadCounts()}
-	specs, err := casesOf(o.Op)
-	if err != nil {
+	b, v, err := Prepare(ctx, o)
+	if b == nil {
 		return v, err
 	}
-	if o, err = o.withDefaults(); err != nil {
-		return v, err
+	v.End(b.Close())
+	return v, context.Cause(ctx)
+}
+
+// Prepare is Check that keeps the process of a kernel that passed, so that it can be timed there; with
+// o.Shape set, in the call that a decode step of it makes. Without a file only our own operator can be
+// timed. The caller closes the Bench; it is nil where the kernel did not pass.
+func Prepare(ctx context.Context, o Options) (*Bench, Verdict, error) {
+	v := Verdict{Op: o.Op, File: o.File, Findings: []Finding{}, Warnings: []string{}, Precisions: []Precision{}, Threads: threadCounts()}
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, v, err
 	}
 	v.Seed, v.Seeds = o.Seed, o.Seeds
-	if v.SHA256, err = fileSHA256(o.File); err != nil {
-		return v, fmt.Errorf("open kernel %s: %w", o.File, plain(err))
-	}
-	s, err := readSurface(o.File)
+	b := &Bench{seed: o.Seed}
+	specs, err := b.cases(o)
 	if err != nil {
-		return v, fmt.Errorf("open kernel %s: %w", o.File, err)
+		return nil, v, err
 	}
-	s.judge(&v)
-	p, err := startProcess(ctx, o.Self, arenaBytes, o.Limit)
+	if o.File != "" {
+		if v.SHA256, err = fileSHA256(o.File); err != nil {
+			return nil, v, fmt.Errorf("open kernel %s: %w", o.File, plain(err))
+		}
+		s, err := readSurface(o.File)
+		if err != nil {
+			return nil, v, fmt.Errorf("open kernel %s: %w", o.File, err)
+		}
+		s.judge(&v)
+	}
+	if b.process, err = startProcess(ctx, o.Self, b.arenaBytes(), o.Limit); err != nil {
+		return nil, v, err
+	}
+	b.checker = &checker{host: b.process, page: os.Getpagesize(), verdict: &v, pools: map[class]*pool{}, wait: lateWait}
+	ours, err := newOurs(b.process.arena, o.ISA)
 	if err != nil {
-		return v, err
+		b.release()
+		return nil, v, err
 	}
-	defer p.release()
-	c := &checker{host: p, page: os.Getpagesize(), verdict: &v, pools: map[native.DType]*pool{}, wait: lateWait}
-	if err = p.load(o.File, o.Op); err == nil {
-		err = c.examineAll(o, specs)
+	b.checker.builtin, b.ours, b.threads = ours, ours, o.Threads
+	if err = b.process.load(o.File, o.Op, o.ISA); err == nil {
+		err = b.examine(o, specs)
 	}
+	if err = b.conclude(&v, err); err != nil || !v.OK {
+		return nil, v, err
+	}
+	return b, v, nil
+}
+
+// examine runs the cases, and takes what timing needs of the model's call.
+func (b *Bench) examine(o Options, specs []spec) error {
+	if o.File != "" {
+		if err := b.checker.examineAll(o, specs); err != nil {
+			return err
+		}
+	}
+	if b.spec == nil || len(b.checker.verdict.Findings) > 0 {
+		return nil
+	}
+	c := b.checker
+	l, err := c.lay(b.problem, 0, placement{front: true}, b.ours.base())
+	if err != nil {
+		return err
+	}
+	b.args = l.args.n
+	wanted, _, err := b.ours.workspaceFor(b.problem.op, l.args.from, o.Threads)
+	if err != nil {
+		return err
+	}
+	b.room = span{0, wanted}
+	if o.File == "" {
+		return nil
+	}
+	c.counting = false
+	run, ok, err := c.begin(b.spec, b.problem)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		c.verdict.found(Finding{Code: SupportsNothing, Case: b.spec.name(), Detail: "its _supports refuses the call of a decode step"})
+		return nil
+	}
+	b.room.n = max(b.room.n, run.workspace)
+	return c.examine(b.spec, mix(b.seed), 0, false)
+}
+
+// conclude completes the verdict of an examination that ended with err, and ends the process of a
+// kernel that did not pass.
+func (b *Bench) conclude(v *Verdict, err error) error {
 	var end *death
+	if err == nil {
+		err = context.Cause(b.process.ctx)
+	}
 	if err != nil && !errors.As(err, &end) {
-		return v, err
+		b.release()
+		return err
 	}
 	if end != nil {
 		v.found(end.finding)
 	}
-	for _, f := range p.finish() {
-		if end == nil || f.Detail != "" && p.out.size() > 0 {
-			v.found(f)
+	if len(v.Findings) > 0 {
+		for _, f := range b.process.finish() {
+			if end == nil || b.process.out.size() > 0 { // what it said on dying is told with its death
+				v.found(f)
+			}
 		}
+		b.release()
 	}
-	c.sum()
-	return v, context.Cause(ctx)
+	b.checker.sum()
+	return nil
 }
+
+// cases are the edge cases, and with a shape the call of a decode step.
+func (b *Bench) cases(o Options) ([]spec, error) {
+	specs, err := casesOf(o.Op)
+	if err != nil || o.Shape == nil {
+		return specs, err
+	}
+	if b.spec, err = o.Shape.inStep(o.Op); err != nil {
+		return nil, err
+	}
+	b.problem = b.spec.build(mix(o.Seed), identities(b.spec.rows()))
+	b.call = pack(b.problem, 0)
+	return specs, nil
+}
+
+// arenaBytes is the address space of the shared memory; only what a case uses is ever touched.
+func (b *Bench) arenaBytes() int { return max(1<<30, 4*b.call.end) }
 
 // examineAll runs every case with every seed; the first seed goes furthest. Once a seed has found
 // something the next ones are not needed.
@@ -95,15 +186,18 @@ func (c *checker) examineAll(o Options, specs []spec) error {
 
 // sum completes the verdict.
 func (c *checker) sum() {
-	for _, e := range []native.DType{native.F32, native.BF16} {
-		w := c.pools[e]
-		if w == nil || w.theirs.n == 0 {
+	classes := slices.SortedFunc(maps.Keys(c.pools), func(a, b class) int {
+		return cmp.Or(cmp.Compare(a.elem, b.elem), cmp.Compare(a.roundings, b.roundings))
+	})
+	for _, k := range classes {
+		w := c.pools[k]
+		if w.theirs.n == 0 {
 			continue
 		}
-		p := Precision{Elem: e.String(), Distance: w.theirs.distance(), Allowed: bound(e, -1)}
+		p := Precision{Elem: k.elem.String(), Roundings: k.roundings, Distance: w.theirs.distance(), Allowed: bound(k.roundings, -1)}
 		if w.ours.n > 0 {
 			ours := w.ours.distance()
-			p.Builtin, p.Allowed = &ours, bound(e, ours)
+			p.Builtin, p.Allowed = &ours, max(p.Allowed, bound(k.roundings, ours))
 		}
 		if p.Distance > p.Allowed && len(c.verdict.Findings) == 0 {
 			c.verdict.found(Finding{Code: LowPrecision, Detail: fmt.Sprintf("relative L2 %.2g from the reference over all %s outputs, %.2g is allowed",

@@ -4,7 +4,6 @@ package operator
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,7 +27,7 @@ func Serve() error {
 	if err != nil {
 		return fmt.Errorf("serve an operator: %w", err)
 	}
-	s := &server{memory: memory, page: os.Getpagesize()}
+	s := &server{memory: memory, page: os.Getpagesize(), threads: map[int]*native.OperatorThreads{}}
 	native.WatchFaults(s.address(0))
 	requests := make(chan request)
 	go read(os.NewFile(fdRequests, "requests"), requests)
@@ -61,10 +60,12 @@ func read(from io.Reader, to chan<- request) {
 
 // server holds one operator of one library.
 type server struct {
-	memory  []byte
+	memory  []byte // the arena
+	own     []byte // for timing
 	page    int
 	open    [][2]int
 	op      native.Override
+	ours    native.BuiltinOperator
 	threads map[int]*native.OperatorThreads
 }
 
@@ -93,21 +94,31 @@ func (s *server) answer(r request) (answer, error) {
 		return answer{Value: int64(native.OperatorWorkspace(s.op.Workspace, s.address(r.Args)))}, nil
 	case askCall:
 		return s.call(r)
+	case askReserve:
+		return s.reserve(r)
+	case askStore:
+		return s.store(r)
+	case askWalk:
+		return s.walk(r)
+	case askTime:
+		return s.time(r)
 	}
 	return answer{}, fmt.Errorf("request %q: not known", r.Ask)
 }
 
 func (s *server) load(r request) (answer, error) {
-	l, err := native.OpenLibrary(r.File)
-	if err != nil {
-		return answer{}, err
+	if r.File != "" {
+		l, err := native.OpenLibrary(r.File)
+		if err != nil {
+			return answer{}, err
+		}
+		if s.op, err = l.Override(r.Op); err != nil {
+			return answer{}, err
+		}
 	}
-	if s.op, err = l.Override(r.Op); err != nil {
-		return answer{}, err
-	}
-	s.threads = map[int]*native.OperatorThreads{}
-	for _, n := range threadCounts() { // before any call: threads are what late work needs
-		if s.threads[n], err = native.OpenOperatorThreads(n); err != nil {
+	if r.Op != "gemm" { // our own has a role
+		var err error
+		if s.ours, err = native.OpenBuiltin(r.Op, r.ISA); err != nil {
 			return answer{}, err
 		}
 	}
@@ -139,9 +150,9 @@ func (s *server) touch(spans [][2]int) error {
 }
 
 func (s *server) call(r request) (answer, error) {
-	threads := s.threads[r.Parts]
-	if threads == nil {
-		return answer{}, errors.New("call: no operator is open, or no such number of threads")
+	threads, err := s.pool(r.Parts)
+	if err != nil {
+		return answer{}, err
 	}
 	c := native.OperatorCall{Function: s.op.Function, Args: s.address(r.Args), Flags: native.CtxDeterministic, Reverse: r.Reverse}
 	if r.Workspace[1] > 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 )
@@ -51,11 +52,15 @@ type surface struct {
 
 // readSurface reads the dynamic symbols of an ELF file. The file is not loaded.
 func readSurface(path string) (surface, error) {
-	f, err := elf.Open(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return surface{}, plain(err)
 	}
-	defer f.Close()
+	defer file.Close()
+	f, err := elf.NewFile(file)
+	if err != nil {
+		return surface{}, fmt.Errorf("is no shared library: %w", err)
+	}
 	if f.Type != elf.ET_DYN {
 		return surface{}, fmt.Errorf("is no shared library: its ELF type is %s", f.Type)
 	}
