@@ -7,6 +7,7 @@ import (
 
 	"lathe/bench"
 	"lathe/bench/compare"
+	"lathe/bench/kernel"
 )
 
 // Formats are the forms that Write knows.
@@ -16,6 +17,9 @@ func Formats() []string { return []string{"text", "json", "csv", "markdown", "ht
 func Write(w io.Writer, f *bench.File, format string) error {
 	if compare.Interleaved(f) {
 		return Comparison(w, f, format)
+	}
+	if kernel.Measured(f) {
+		return Kernel(w, f, format)
 	}
 	switch format {
 	case "text":
