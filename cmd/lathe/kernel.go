@@ -129,24 +129,33 @@ func runKernelCheck(ctx context.Context, app *application, o kernelCheckOptions)
 // checkKernel checks one operator of a library in a child of this program. Doubts are said as
 // warnings; a kernel that fails is a verdict, and an error is what hinders the check.
 func (app *application) checkKernel(ctx context.Context, o operator.Options) (operator.Verdict, error) {
+	b, v, err := app.prepareKernel(ctx, o)
+	if b != nil {
+		v.End(b.Close())
+	}
+	return v, err
+}
+
+// prepareKernel is checkKernel that keeps the child of a kernel that passed, for timing.
+func (app *application) prepareKernel(ctx context.Context, o operator.Options) (*operator.Bench, operator.Verdict, error) {
 	exe, err := os.Executable()
 	if err != nil {
-		return operator.Verdict{}, fmt.Errorf("check kernel %s: where this executable lies is unknown: %w", o.File, err)
+		return nil, operator.Verdict{}, fmt.Errorf("check kernel %s: where this executable lies is unknown: %w", o.File, err)
 	}
 	o.Self = func() *exec.Cmd { return exec.Command(exe, operatorProcess) }
 	o.Progress = func(done, total int) { app.term.showProgress(done, total, "check "+o.Op) }
-	v, err := operator.Check(ctx, o)
+	b, v, err := operator.Prepare(ctx, o)
 	app.term.clearProgress()
 	if err != nil {
 		if _, stopped := interrupted(ctx); stopped {
-			return v, err
+			return nil, v, err
 		}
-		return v, usageError("", "%w", err)
+		return nil, v, usageError("", "%w", err)
 	}
 	for _, w := range v.Warnings {
 		app.term.warn("kernel %s: %s", o.File, w)
 	}
-	return v, nil
+	return b, v, nil
 }
 
 // verdictText is a check's outcome for a reader.
@@ -170,7 +179,14 @@ func verdictText(v operator.Verdict) string {
 	}
 	b.WriteString("\n")
 	for _, p := range v.Precisions {
-		fmt.Fprintf(&b, "%s outputs: relative L2 %.2g from the float64 reference, %.2g allowed", p.Elem, p.Distance, p.Allowed)
+		after, more := "", p.Roundings
+		if p.Elem == "bf16" {
+			more--
+		}
+		if more > 0 {
+			after = fmt.Sprintf(" (%d roundings to bf16 on the way)", more)
+		}
+		fmt.Fprintf(&b, "%s outputs%s: relative L2 %.2g from the float64 reference, %.2g allowed", p.Elem, after, p.Distance, p.Allowed)
 		if p.Builtin != nil {
 			fmt.Fprintf(&b, ", the built-in's is %.2g", *p.Builtin)
 		}

@@ -15,7 +15,7 @@ const kernelExample = `  lathe kernel template attn_decode --output mine.c
 // newKernelCommand is what an operator of a user's own is written and tried with.
 func newKernelCommand(app *application) *cobra.Command {
 	return group("kernel", "Write, check and time an operator of your own", kernelExample,
-		newKernelListCommand(app), newKernelTemplateCommand(app), newKernelCheckCommand(app))
+		newKernelListCommand(app), newKernelTemplateCommand(app), newKernelCheckCommand(app), newKernelBenchCommand(app))
 }
 
 func newKernelListCommand(app *application) *cobra.Command {
