@@ -1,13 +1,15 @@
 package device
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // ErrNoDriver says that this machine has no NVIDIA driver, or none that answers. Callers branch on
 // it: a machine without a GPU is no fault.
 var ErrNoDriver = errors.New("no NVIDIA driver")
+
+// ErrStubLibrary says that the NVML found is the toolkit's, which is there to link against and drives
+// nothing. Unlike a machine without a GPU, that is a fault of the library path. It comes with
+// ErrNoDriver.
+var ErrStubLibrary = errors.New("nvml: stub library")
 
 // Source is a machine's NVML. Open returns the real one; Fake is a scripted one.
 type Source interface {
@@ -49,16 +51,19 @@ type Device struct {
 
 // MIG is one slice of a device.
 type MIG struct {
-	UUID   string  `json:"uuid"`
-	Name   string  `json:"name"`
-	Memory *Memory `json:"memory"`
+	UUID            string  `json:"uuid"`
+	Name            string  `json:"name"`
+	GPUInstance     *int    `json:"gpu_instance"` // nil: unknown
+	ComputeInstance *int    `json:"compute_instance"`
+	Memory          *Memory `json:"memory"`
 }
 
-// Memory is device memory in bytes. What the driver reserves is not in Used.
+// Memory is device memory in bytes. What the driver reserves is not in Used, unless Reserved is nil: an
+// older driver does not tell them apart, and its Used counts both.
 type Memory struct {
-	Total    uint64 `json:"total_bytes"`
-	Reserved uint64 `json:"reserved_bytes"`
-	Used     uint64 `json:"used_bytes"`
+	Total    uint64  `json:"total_bytes"`
+	Reserved *uint64 `json:"reserved_bytes"`
+	Used     uint64  `json:"used_bytes"`
 }
 
 // Process is one process on a device.
@@ -74,45 +79,4 @@ type Sample struct {
 	PowerMW        *int     `json:"power_mw"`
 	TemperatureC   *int     `json:"temperature_c"`
 	Reasons        *Reasons `json:"throttle_reasons"`
-}
-
-// Find returns the device that a name picks: an index, a GPU-uuid or a MIG-uuid, or a prefix of a
-// uuid that only one device has. "" picks the first.
-func (m Machine) Find(name string) (Device, error) {
-	if len(m.Devices) == 0 {
-		return Device{}, fmt.Errorf("find device %q: the driver has no device", name)
-	}
-	if name == "" {
-		return m.Devices[0], nil
-	}
-	var found []Device
-	for _, d := range m.Devices {
-		if d.named(name) {
-			found = append(found, d)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return Device{}, fmt.Errorf("find device %q: the driver has no such device", name)
-	case 1:
-		return found[0], nil
-	}
-	return Device{}, fmt.Errorf("find device %q: %d devices have that prefix", name, len(found))
-}
-
-func (d Device) named(name string) bool {
-	if name == fmt.Sprint(d.Index) || hasUUIDPrefix(d.UUID, name) {
-		return true
-	}
-	for _, slice := range d.MIGDevices {
-		if hasUUIDPrefix(slice.UUID, name) {
-			return true
-		}
-	}
-	return false
-}
-
-// hasUUIDPrefix wants more of a uuid than the word before its first dash.
-func hasUUIDPrefix(uuid, name string) bool {
-	return len(name) > len("GPU-") && len(uuid) >= len(name) && uuid[:len(name)] == name
 }

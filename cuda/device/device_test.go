@@ -17,29 +17,6 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-func TestFind(t *testing.T) {
-	m := Machine{Devices: []Device{
-		{Index: 0, UUID: "GPU-aaa1"}, {Index: 1, UUID: "GPU-aab2", MIGDevices: []MIG{{UUID: "MIG-ccc3"}}},
-	}}
-	for name, want := range map[string]int{"": 0, "0": 0, "1": 1, "GPU-aaa1": 0, "GPU-aab": 1, "MIG-ccc3": 1} {
-		if d, err := m.Find(name); err != nil || d.Index != want {
-			t.Errorf("%q: device %d, %v", name, d.Index, err)
-		}
-	}
-	for name, want := range map[string]string{
-		"2": `find device "2": the driver has no such device`, "GPU-aa": `find device "GPU-aa": 2 devices have that prefix`,
-		"GPU-": `find device "GPU-": the driver has no such device`, "": `find device "": the driver has no device`,
-	} {
-		from := m
-		if name == "" {
-			from = Machine{}
-		}
-		if _, err := from.Find(name); err == nil || err.Error() != want {
-			t.Errorf("%q: %v", name, err)
-		}
-	}
-}
-
 func TestWatchWithoutASource(t *testing.T) {
 	w := NewWatch(nil, 0)
 	if w.Sample(1) != (Sample{}) || w.Lost() != nil {

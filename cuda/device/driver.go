@@ -8,6 +8,9 @@ import (
 // ErrNoDriverAPI says that this build has no driver API: it needs the build tag cuda.
 var ErrNoDriverAPI = errors.New("this build of lathe has no CUDA driver API (build tag cuda)")
 
+// ErrClosed says that the Driver was closed before the call.
+var ErrClosed = errors.New("the device is closed")
+
 // DriverDevice is a device as the driver API tells it.
 type DriverDevice struct {
 	Index             int

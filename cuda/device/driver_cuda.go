@@ -3,9 +3,12 @@
 package device
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"runtime"
+	"sync"
 	"unsafe"
 
 	"gorgonia.org/cu"
@@ -13,15 +16,18 @@ import (
 
 // Driver runs stand-alone kernels on one device through the driver API. A CUDA context belongs to
 // an OS thread: every call is made on the one thread that this Driver locks, so a Driver may be used
-// from any goroutine, one call at a time.
+// from any goroutine; calls that come at once wait for each other. After Close they fail with ErrClosed.
 //
 // The binary must be linked with the forwarding libcuda.a of third_party/cuda: package cu ends the
 // process in its init where cuInit fails, and that library answers cuInit on a machine without a
 // driver.
 type Driver struct {
 	calls   chan func()
+	quit    chan struct{} // closed by Close
+	ending  sync.Once
 	context cu.CUContext
 	stream  cu.Stream
+	facts   DriverFacts // of the device, for what its errors mean
 }
 
 // Module is a loaded cubin or PTX image.
@@ -35,17 +41,17 @@ type Module struct {
 func DriverDevices() ([]DriverDevice, error) {
 	n, err := cu.NumDevices()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoDriver, err)
+		return nil, fmt.Errorf("%w: %w", ErrNoDriver, translated(err, driverFacts()))
 	}
 	var out []DriverDevice
 	for i := range n {
 		d := cu.Device(i)
 		one := DriverDevice{Index: i}
 		if one.Name, err = d.Name(); err != nil {
-			return nil, fmt.Errorf("read device %d: %w", i, err)
+			return nil, fmt.Errorf("read device %d: %w", i, translated(err, driverFacts()))
 		}
 		if one.MemoryBytes, err = d.TotalMem(); err != nil {
-			return nil, fmt.Errorf("read device %d: %w", i, err)
+			return nil, fmt.Errorf("read device %d: %w", i, translated(err, driverFacts()))
 		}
 		major, majorErr := d.Attribute(cu.ComputeCapabilityMajor)
 		minor, minorErr := d.Attribute(cu.ComputeCapabilityMinor)
@@ -66,35 +72,63 @@ func OpenDriver(index int) (*Driver, error) {
 	if index < 0 || index >= len(devices) {
 		return nil, fmt.Errorf("open device %d: the driver shows %d devices", index, len(devices))
 	}
-	d := &Driver{calls: make(chan func())}
+	d := &Driver{calls: make(chan func()), quit: make(chan struct{}), facts: driverFacts()}
+	d.facts.ComputeCapability = devices[index].ComputeCapability
 	go d.thread()
-	err = d.do(func() (err error) {
+	err = d.do(d.facts, func() (err error) {
 		if d.context, err = cu.Device(index).MakeContext(cu.SchedAuto); err != nil {
 			return err
 		}
-		d.stream, err = cu.MakeStream(cu.NonBlocking)
-		return err
+		if d.stream, err = cu.MakeStream(cu.NonBlocking); err != nil {
+			return errors.Join(translated(err, d.facts), translated(d.context.Destroy(), d.facts))
+		}
+		return nil
 	})
 	if err != nil {
-		close(d.calls)
+		close(d.quit)
 		return nil, fmt.Errorf("open device %d: %w", index, err)
 	}
 	return d, nil
 }
 
+// driverFacts is what the driver tells without a device.
+func driverFacts() DriverFacts { return DriverFacts{Driver: max(0, cu.Version())} }
+
+// translated replaces an answer of the driver with what it means. Package cu has the code as an
+// integer of a type that it keeps to itself.
+func translated(err error, f DriverFacts) error {
+	if v := reflect.ValueOf(err); err != nil && v.CanInt() {
+		e := Translate(int(v.Int()), f)
+		if e.Name == "" {
+			e.Name = err.Error()
+		}
+		return e
+	}
+	return err
+}
+
 // thread runs the calls. It never unlocks, so that the thread ends with the context.
 func (d *Driver) thread() {
 	runtime.LockOSThread()
-	for call := range d.calls {
-		call()
+	for {
+		select {
+		case call := <-d.calls:
+			call()
+		case <-d.quit:
+			return
+		}
 	}
 }
 
 // do runs f on the context's thread.
-func (d *Driver) do(f func() error) error {
-	done := make(chan error)
-	d.calls <- func() { done <- f() }
-	return <-done
+func (d *Driver) do(facts DriverFacts, f func() error) error {
+	done := make(chan error, 1)
+	select {
+	case d.calls <- func() { done <- translated(f(), facts) }:
+		return <-done
+	case <-d.quit:
+		return ErrClosed
+	}
 }
 
 // Load loads a cubin or PTX file.
@@ -104,7 +138,9 @@ func (d *Driver) Load(path string) (*Module, error) {
 		return nil, fmt.Errorf("load a kernel image: %w", err)
 	}
 	m := &Module{driver: d, path: path}
-	err = d.do(func() (err error) {
+	facts := d.facts
+	facts.Image = image
+	err = d.do(facts, func() (err error) {
 		m.module, err = cu.LoadData(string(image)) // a NUL is added, which PTX needs
 		return err
 	})
@@ -124,7 +160,7 @@ func (m *Module) Launch(l Launch, arguments []uint64) error {
 	for i := range arguments {
 		parameters[i] = unsafe.Pointer(&arguments[i])
 	}
-	err := m.driver.do(func() error {
+	err := m.driver.do(m.driver.facts, func() error {
 		f, err := m.module.Function(l.Symbol)
 		if err != nil {
 			return err
@@ -142,7 +178,7 @@ func (m *Module) Launch(l Launch, arguments []uint64) error {
 
 // Close unloads the image.
 func (m *Module) Close() error {
-	if err := m.driver.do(m.module.Unload); err != nil {
+	if err := m.driver.do(m.driver.facts, m.module.Unload); err != nil {
 		return fmt.Errorf("unload %s: %w", m.path, err)
 	}
 	return nil
@@ -150,9 +186,17 @@ func (m *Module) Close() error {
 
 // Alloc takes device memory.
 func (d *Driver) Alloc(bytes int64) (at Address, err error) {
-	err = d.do(func() error {
+	facts := d.facts
+	facts.RequestedBytes = bytes
+	err = d.do(facts, func() error {
 		p, err := cu.MemAlloc(bytes)
 		at = Address(p)
+		if err == cu.OutOfMemory {
+			if free, _, infoErr := cu.MemInfo(); infoErr == nil {
+				facts.FreeBytes = &free
+			}
+			return translated(err, facts)
+		}
 		return err
 	})
 	if err != nil {
@@ -163,7 +207,7 @@ func (d *Driver) Alloc(bytes int64) (at Address, err error) {
 
 // Free gives device memory back.
 func (d *Driver) Free(at Address) error {
-	if err := d.do(func() error { return cu.MemFree(cu.DevicePtr(at)) }); err != nil {
+	if err := d.do(d.facts, func() error { return cu.MemFree(cu.DevicePtr(at)) }); err != nil {
 		return fmt.Errorf("free device memory: %w", err)
 	}
 	return nil
@@ -174,7 +218,7 @@ func (d *Driver) CopyIn(to Address, from []byte) error {
 	if len(from) == 0 {
 		return nil
 	}
-	err := d.do(func() error {
+	err := d.do(d.facts, func() error {
 		return cu.MemcpyHtoD(cu.DevicePtr(to), unsafe.Pointer(&from[0]), int64(len(from)))
 	})
 	if err != nil {
@@ -188,7 +232,7 @@ func (d *Driver) CopyOut(to []byte, from Address) error {
 	if len(to) == 0 {
 		return nil
 	}
-	err := d.do(func() error {
+	err := d.do(d.facts, func() error {
 		return cu.MemcpyDtoH(unsafe.Pointer(&to[0]), cu.DevicePtr(from), int64(len(to)))
 	})
 	if err != nil {
@@ -197,16 +241,16 @@ func (d *Driver) CopyOut(to []byte, from Address) error {
 	return nil
 }
 
-// Close destroys the stream and the context, and ends the thread.
+// Close destroys the stream and the context, and ends the thread. What is called afterwards, Close
+// too, fails with ErrClosed.
 func (d *Driver) Close() error {
-	err := d.do(func() error {
-		streamErr := d.stream.Destroy()
-		if err := d.context.Destroy(); err != nil {
-			return err
-		}
-		return streamErr
+	err := ErrClosed
+	d.ending.Do(func() {
+		err = d.do(d.facts, func() error {
+			return errors.Join(translated(d.stream.Destroy(), d.facts), translated(d.context.Destroy(), d.facts))
+		})
+		close(d.quit)
 	})
-	close(d.calls)
 	if err != nil {
 		return fmt.Errorf("close the device: %w", err)
 	}

@@ -4,25 +4,53 @@ package device
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// Open loads and initialises NVML. It fails with ErrNoDriver where there is no driver; nothing of
-// NVML is called after that.
+// functionNotFound is why a field is unknown that this driver has no function for.
+const functionNotFound = "function not found"
+
+// Open loads and initialises NVML. It fails with ErrNoDriver where there is no driver, and with
+// ErrStubLibrary too where the toolkit's stub stands in its place; nothing of NVML is called after that.
+// What the library prints to standard output meanwhile is thrown away, so nobody else may write there.
 func Open() (Source, error) { return open(nvml.New()) }
 
 func open(lib nvml.Interface) (Source, error) {
-	switch ret := lib.Init(); ret {
-	case nvml.SUCCESS:
+	var ret nvml.Return
+	printed := withoutStdout(func() { ret = lib.Init() })
+	switch {
+	case ret == nvml.SUCCESS:
 		return &source{lib: lib, missing: map[string]bool{}, handles: map[int]nvml.Device{}}, nil
-	case nvml.ERROR_LIBRARY_NOT_FOUND:
+	case ret == nvml.ERROR_LIBRARY_NOT_FOUND && printed == "":
 		return nil, fmt.Errorf("%w: libnvidia-ml.so.1 is not installed", ErrNoDriver)
-	case nvml.ERROR_DRIVER_NOT_LOADED:
-		return nil, fmt.Errorf("%w: the kernel module is not loaded", ErrNoDriver)
-	default:
-		return nil, fmt.Errorf("%w: initialise NVML: %w", ErrNoDriver, code(ret))
 	}
+	path := loadedNVML()
+	switch {
+	case printed != "" || filepath.Base(filepath.Dir(path)) == "stubs": // a driver's library prints nothing
+		return nil, fmt.Errorf("%w: %w: %s is the toolkit's, to link against only", ErrNoDriver, ErrStubLibrary, path)
+	case ret == nvml.ERROR_DRIVER_NOT_LOADED:
+		return nil, fmt.Errorf("%w: the kernel module is not loaded", ErrNoDriver)
+	}
+	return nil, fmt.Errorf("%w: initialise NVML: %w", ErrNoDriver, code(ret))
+}
+
+// loadedNVML is the file that this process has loaded as NVML (proc(5), maps: the path is the sixth
+// column).
+func loadedNVML() string {
+	const name, pathColumn = "libnvidia-ml.so", 5
+	maps, _ := os.ReadFile("/proc/self/maps")
+	for line := range strings.Lines(string(maps)) {
+		if words := strings.Fields(line); len(words) > pathColumn {
+			if path := strings.Join(words[pathColumn:], " "); strings.HasPrefix(filepath.Base(path), name) {
+				return path
+			}
+		}
+	}
+	return name
 }
 
 // source is NVML itself.
@@ -106,7 +134,7 @@ func unsupported(ret nvml.Return) (reason string, err error) {
 	case nvml.ERROR_NO_PERMISSION:
 		return "no permission", nil
 	case nvml.ERROR_FUNCTION_NOT_FOUND:
-		return "function not found", nil
+		return functionNotFound, nil
 	case nvml.ERROR_ARGUMENT_VERSION_MISMATCH, nvml.ERROR_INVALID_ARGUMENT, nvml.ERROR_NOT_FOUND, nvml.ERROR_NO_DATA:
 		return code(ret).Error(), nil
 	}

@@ -22,7 +22,7 @@ func read[T any](r *reader, field, function string, ask func() (T, nvml.Return))
 		return nil
 	}
 	if !r.s.has(function) {
-		r.unknown[field] = "function not found"
+		r.unknown[field] = functionNotFound
 		return nil
 	}
 	v, ret := ask()
@@ -97,13 +97,26 @@ func (s *source) device(index int) (Device, error) {
 	return d, nil
 }
 
-// memory uses the second version of the call: the first counts what the driver reserves as used.
+// memory uses the second version of the call: the first counts what the driver reserves as used. It is
+// the one to ask where the driver lacks the second or refuses its structure, whose version is part of
+// the call; the reserved bytes are unknown then.
 func (r *reader) memory(field string, h nvml.Device) *Memory {
-	v := read(r, field, "nvmlDeviceGetMemoryInfo_v2", h.GetMemoryInfo_v2)
+	if v := read(r, field, "nvmlDeviceGetMemoryInfo_v2", h.GetMemoryInfo_v2); v != nil {
+		return &Memory{Total: v.Total, Reserved: &v.Reserved, Used: v.Used}
+	}
+	why := r.unknown[field]
+	switch why {
+	case functionNotFound, code(nvml.ERROR_ARGUMENT_VERSION_MISMATCH).Error():
+	default:
+		return nil
+	}
+	delete(r.unknown, field)
+	v := read(r, field, "nvmlDeviceGetMemoryInfo", h.GetMemoryInfo)
 	if v == nil {
 		return nil
 	}
-	return &Memory{Total: v.Total, Reserved: v.Reserved, Used: v.Used}
+	r.unknown[field+"_reserved"] = why
+	return &Memory{Total: v.Total, Used: v.Used}
 }
 
 // slices lists the MIG devices; a hole in the numbering is skipped.
@@ -134,6 +147,8 @@ func (r *reader) slices(h nvml.Device) []MIG {
 		if v := read(r, "mig_name", "nvmlDeviceGetName", slice.GetName); v != nil {
 			m.Name = *v
 		}
+		m.GPUInstance = read(r, "mig_gpu_instance", "nvmlDeviceGetGpuInstanceId", slice.GetGpuInstanceId)
+		m.ComputeInstance = read(r, "mig_compute_instance", "nvmlDeviceGetComputeInstanceId", slice.GetComputeInstanceId)
 		m.Memory = r.memory("mig_memory", slice)
 		out = append(out, m)
 	}

@@ -4,9 +4,11 @@ package device
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -78,7 +80,7 @@ func TestMachineAndSample(t *testing.T) {
 	want := Machine{Driver: "580.95.05", NVML: "13.580.95.05", CUDA: "13.0", Devices: []Device{{
 		UUID: "GPU-1234", Name: "NVIDIA H200", ComputeCapability: "9.0", SMClockMaxMHz: ptr(1980), MemoryClockMaxMHz: ptr(3201),
 		PowerLimitMW: ptr(700000), ECC: ptr(true), MIG: ptr(false), Persistence: ptr(false),
-		Memory: &Memory{Total: 80 << 30, Reserved: 300 << 20}, Processes: []Process{}, Unknown: map[string]string{},
+		Memory: &Memory{Total: 80 << 30, Reserved: ptr(uint64(300 << 20))}, Processes: []Process{}, Unknown: map[string]string{},
 	}}}
 	if diff := cmp.Diff(want, m); diff != "" {
 		t.Error(diff)
@@ -109,9 +111,11 @@ func TestP171_UnsupportedIsUnknown(t *testing.T) {
 			return nil, nvml.ERROR_NOT_FOUND
 		}
 		return &mock.Device{
-			GetUUIDFunc:          func() (string, nvml.Return) { return "MIG-aa", nvml.SUCCESS },
-			GetNameFunc:          func() (string, nvml.Return) { return "NVIDIA H200 MIG 1g.18gb", nvml.SUCCESS },
-			GetMemoryInfo_v2Func: func() (nvml.Memory_v2, nvml.Return) { return nvml.Memory_v2{Total: 18 << 30}, nvml.SUCCESS },
+			GetUUIDFunc:              func() (string, nvml.Return) { return "MIG-aa", nvml.SUCCESS },
+			GetNameFunc:              func() (string, nvml.Return) { return "NVIDIA H200 MIG 1g.18gb", nvml.SUCCESS },
+			GetMemoryInfo_v2Func:     func() (nvml.Memory_v2, nvml.Return) { return nvml.Memory_v2{Total: 18 << 30}, nvml.SUCCESS },
+			GetGpuInstanceIdFunc:     func() (int, nvml.Return) { return 3, nvml.SUCCESS },
+			GetComputeInstanceIdFunc: func() (int, nvml.Return) { return 0, nvml.SUCCESS },
 		}, nvml.SUCCESS
 	}
 	s, m := machine(t, lib)
@@ -126,7 +130,7 @@ func TestP171_UnsupportedIsUnknown(t *testing.T) {
 	if got.MIG == nil || !*got.MIG {
 		t.Error("MIG mode is not told")
 	}
-	wantSlices := []MIG{{UUID: "MIG-aa", Name: "NVIDIA H200 MIG 1g.18gb", Memory: &Memory{Total: 18 << 30}}}
+	wantSlices := []MIG{{UUID: "MIG-aa", Name: "NVIDIA H200 MIG 1g.18gb", GPUInstance: ptr(3), ComputeInstance: ptr(0), Memory: &Memory{Total: 18 << 30, Reserved: ptr(uint64(0))}}}
 	if diff := cmp.Diff(wantSlices, got.MIGDevices); diff != "" {
 		t.Error(diff)
 	}
@@ -203,18 +207,121 @@ func TestP166_MissingFunctions(t *testing.T) {
 		}
 		return
 	}
+	child(t, "minimal_nvml.c", "libnvidia-ml.so.1")
+}
+
+// build compiles a library of testdata into a directory of its own, or below it.
+func build(t *testing.T, source, below string, options ...string) (path string) {
+	t.Helper()
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
 		t.Skip("no gcc to build the test library")
 	}
-	path := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
-	if out, err := exec.Command(gcc, "-shared", "-fPIC", "-Wl,-soname,libnvidia-ml.so.1", "-o", path, "testdata/minimal_nvml.c").CombinedOutput(); err != nil {
+	path = filepath.Join(t.TempDir(), below)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"-shared", "-fPIC", "-Wl,-soname," + filepath.Base(path), "-o", path}, options...)
+	if out, err := exec.Command(gcc, append(args, filepath.Join("testdata", source))...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	child := exec.Command(os.Args[0], "-test.run", "^TestP166_MissingFunctions$")
-	child.Env = append(os.Environ(), "LATHE_TEST_NVML="+path)
-	if out, err := child.CombinedOutput(); err != nil || strings.Contains(string(out), "symbol lookup error") {
-		t.Fatalf("%v: %s", err, out)
+	return path
+}
+
+// child runs this test once more with a library of testdata as NVML, and returns what it printed: a
+// process holds one library at most, and a call of a function that it lacks ends the process.
+func child(t *testing.T, source, below string, options ...string) (stdout string) {
+	t.Helper()
+	path := build(t, source, below, options...)
+	again := exec.Command(os.Args[0], "-test.run", "^"+regexp.QuoteMeta(t.Name())+"$")
+	again.Env = append(os.Environ(), "LATHE_TEST_NVML="+path, "LATHE_TEST_NVML_OPTIONS="+strings.Join(options, " "))
+	var out, errs strings.Builder
+	again.Stdout, again.Stderr = &out, &errs
+	if err := again.Run(); err != nil || strings.Contains(errs.String(), "symbol lookup error") {
+		t.Fatalf("%s %v: %v: %s%s", source, options, err, out.String(), errs.String())
+	}
+	return out.String()
+}
+
+// TestP168_StubLibrary: the toolkit's library prints to standard output and drives nothing. It is
+// called what it is, by what it prints or by where it lies, and what it prints goes nowhere.
+func TestP168_StubLibrary(t *testing.T) {
+	if path := os.Getenv("LATHE_TEST_NVML"); path != "" {
+		fmt.Println("before")
+		s, err := open(nvml.New(nvml.WithLibraryPath(path)))
+		fmt.Println("after")
+		switch os.Getenv("LATHE_TEST_NVML_OPTIONS") {
+		case "-DCODE=0": // prints, and works: no stub, and as quiet
+			if err != nil || s == nil {
+				t.Fatalf("%v", err)
+			}
+		case "-DBANNER=0 -DCODE=9": // neither: a driver that is not loaded
+			if err == nil || errors.Is(err, ErrStubLibrary) || err.Error() != "no NVIDIA driver: the kernel module is not loaded" {
+				t.Fatalf("%v", err)
+			}
+		default:
+			want := "no NVIDIA driver: nvml: stub library: " + path + " is the toolkit's, to link against only"
+			if !errors.Is(err, ErrStubLibrary) || !errors.Is(err, ErrNoDriver) || err.Error() != want {
+				t.Fatalf("%v, want %s", err, want)
+			}
+		}
+		return
+	}
+	for _, c := range []struct {
+		below   string
+		options []string
+	}{
+		{"lib/libnvidia-ml.so.1", nil},
+		{"lib/libnvidia-ml.so.1", []string{"-DCODE=12"}},
+		{"lib/libnvidia-ml.so.1", []string{"-DCODE=999"}},
+		{"stubs/libnvidia-ml.so.1", []string{"-DBANNER=0"}},
+		{"lib/libnvidia-ml.so.1", []string{"-DBANNER=0", "-DCODE=9"}},
+		{"lib/libnvidia-ml.so.1", []string{"-DCODE=0"}},
+	} {
+		if out := child(t, "stub_nvml.c", c.below, c.options...); !strings.HasPrefix(out, "before\nafter\nPASS") {
+			t.Errorf("%v: standard output has %q", c, out)
+		}
+	}
+}
+
+// TestP173_MemoryVersions: the second version of the call is made with its version word and keeps
+// reserved memory out of used; where the driver lacks or refuses it the first answers, which counts
+// both as used, and that is said.
+func TestP173_MemoryVersions(t *testing.T) {
+	const total, reserved = 80 << 30, 300 << 20
+	both := &Memory{Total: total, Used: reserved}
+	for _, c := range []struct {
+		options []string
+		want    *Memory
+		unknown map[string]string
+	}{
+		{nil, &Memory{Total: total, Reserved: ptr(uint64(reserved))}, map[string]string{}},
+		{[]string{"-DONLY_V1"}, both, map[string]string{"memory_reserved": "function not found"}},
+		{[]string{"-DREFUSE=13"}, both, map[string]string{"memory_reserved": "function not found"}},
+		{[]string{"-DREFUSE=25"}, both, map[string]string{"memory_reserved": "NVML answered with code 25"}},
+		{[]string{"-DREFUSE=3"}, nil, map[string]string{"memory": "not supported"}},
+	} {
+		path := os.Getenv("LATHE_TEST_NVML")
+		if path == "" {
+			child(t, "memory_nvml.c", "libnvidia-ml.so.1", c.options...)
+			continue
+		}
+		if os.Getenv("LATHE_TEST_NVML_OPTIONS") != strings.Join(c.options, " ") {
+			continue
+		}
+		_, m := machine(t, nvml.New(nvml.WithLibraryPath(path)))
+		got := map[string]string{}
+		for field, why := range m.Devices[0].Unknown {
+			if strings.HasPrefix(field, "memory") && !strings.HasPrefix(field, "memory_clock") {
+				got[field] = why
+			}
+		}
+		if diff := cmp.Diff(c.want, m.Devices[0].Memory); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff(c.unknown, got); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 
