@@ -89,9 +89,9 @@ type Host struct {
 	Notes         []string `json:"notes,omitempty"`
 }
 
-// GPU is one device as NVML tells it.
+// GPU is one device as NVML tells it, of those that CUDA shows the process: a whole one or a slice.
 type GPU struct {
-	Index       int    `json:"index"`
+	Index       int    `json:"index"` // CUDA's, which CUDA_VISIBLE_DEVICES orders
 	UUID        string `json:"uuid"`
 	Name        string `json:"name"`
 	Driver      string `json:"driver"`

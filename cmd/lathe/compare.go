@@ -95,7 +95,7 @@ func (m *measurement) run(ctx context.Context, path string, options func(raw str
 	for _, w := range m.sides.warnings {
 		m.app.term.warn("%s", w)
 	}
-	m.watch = m.sides.a.model.watch(m.rec.clock)
+	m.watch = m.app.watch(m.sides.a.model, m.rec.clock)
 	defer m.watch.close()
 	check := &sideCheck{sides: m.sides, plan: m.plan}
 	rig := m.rig(check)
@@ -133,7 +133,7 @@ func (m *measurement) describe() error {
 	}
 	m.app.withFloors(&m.plan, m.sides)
 	if !m.bare {
-		m.app.calibrated(&m.plan, hostFacts(), a, b, m.sides.shared)
+		m.app.calibrated(&m.plan, m.app.hostFacts(), a, b, m.sides.shared)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -20,8 +21,7 @@ const watchEvery = 10 * time.Millisecond
 type deviceWatch struct {
 	source device.Source
 	asking sync.Mutex // of source
-	name   string     // of the device, as --device has it
-	index  int
+	index  int        // NVML's
 	clock  bench.Clock
 	stop   chan struct{}
 	ended  sync.WaitGroup
@@ -31,17 +31,18 @@ type deviceWatch struct {
 	state []device.Sample
 }
 
-// watchDevice starts watching the device with that name; nil where there is none to watch.
-func watchDevice(open func() (device.Source, error), name string, clock bench.Clock) *deviceWatch {
+// watchDevice starts watching the device with that name among those that CUDA shows; nil where there is
+// none to watch.
+func watchDevice(open func() (device.Source, error), visible *string, name string, clock bench.Clock) *deviceWatch {
 	source, err := open()
 	if err != nil {
 		return nil
 	}
 	m, err := source.Machine()
 	if err == nil {
-		var d device.Device
-		if d, err = m.Find(name); err == nil {
-			w := &deviceWatch{source: source, name: name, index: d.Index, clock: clock, stop: make(chan struct{})}
+		shown, at := m.Visible(visible), 0
+		if at, err = shown.Find(name); err == nil {
+			w := &deviceWatch{source: source, index: shown.Devices[at].Device.Index, clock: clock, stop: make(chan struct{})}
 			w.ended.Add(1)
 			go w.run()
 			return w
@@ -52,11 +53,11 @@ func watchDevice(open func() (device.Source, error), name string, clock bench.Cl
 }
 
 // watch watches the device that a model lies on; nil for a processor.
-func (l *loadedModel) watch(clock bench.Clock) *deviceWatch {
+func (app *application) watch(l *loadedModel, clock bench.Clock) *deviceWatch {
 	if isBuiltin(l.backend.Name()) {
 		return nil
 	}
-	return watchDevice(device.Open, l.options.Device, clock)
+	return watchDevice(app.nvml, app.visibleDevices(), l.options.Device, clock)
 }
 
 func (w *deviceWatch) run() {
@@ -161,10 +162,11 @@ func (w *deviceWatch) deviceState() compare.DeviceState {
 	if err != nil {
 		return out
 	}
-	d, err := m.Find(w.name)
-	if err != nil {
+	at := slices.IndexFunc(m.Devices, func(d device.Device) bool { return d.Index == w.index })
+	if at < 0 {
 		return out
 	}
+	d := m.Devices[at]
 	out.ECC, out.MIG = d.ECC, d.MIG
 	if d.Processes != nil {
 		out.OtherProcesses = ptrTo(otherProcesses(d, os.Getpid()))

@@ -149,7 +149,7 @@ func TestWatchDevice(t *testing.T) {
 	fake := &device.Fake{Is: device.Machine{Devices: []device.Device{{Index: 0, Name: "GPU"}}}, Samples: []device.Sample{sampleOf(1, 2, 0)}}
 	open := func() (device.Source, error) { return fake, nil }
 	clock := bench.StartClock()
-	w := watchDevice(open, "0", clock)
+	w := watchDevice(open, nil, "0", clock)
 	if w == nil {
 		t.Fatal("the device is not watched")
 	}
@@ -157,12 +157,17 @@ func TestWatchDevice(t *testing.T) {
 	if !fake.Closed || fake.Calls == 0 || len(w.at) == 0 {
 		t.Errorf("closed %v after %d samples, %d kept", fake.Closed, fake.Calls, len(w.at))
 	}
-	if watchDevice(open, "7", clock) != nil {
+	if watchDevice(open, nil, "7", clock) != nil {
 		t.Error("a device that is not there is watched")
 	}
-	if watchDevice(func() (device.Source, error) { return nil, device.ErrNoDriver }, "", clock) != nil {
+	if watchDevice(func() (device.Source, error) { return nil, device.ErrNoDriver }, nil, "", clock) != nil {
 		t.Error("a device without a driver is watched")
 	}
+	second := watchDevice(twoGPUs, ptrTo("1,0"), "0", clock)
+	if second == nil || second.index != 1 {
+		t.Fatalf("CUDA's first device is NVML's second, watched is %+v", second)
+	}
+	second.close()
 	var none *deviceWatch
 	none.annotate(make([]bench.Step, 1))
 	none.close()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -49,7 +50,7 @@ func newDoctorCommand(app *application) *cobra.Command {
 		Example: "  lathe doctor",
 		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			d := examine(thisMachine(), device.Open)
+			d := examine(thisMachine(), app.nvml, app.visibleDevices())
 			d.CPU.Paths, d.CPU.BuiltPaths = backendPaths()
 			if format == "json" {
 				return printJSON(app.term.out, d)
@@ -83,14 +84,17 @@ func backendPaths() (runs, built []string) {
 	return facts.Paths, facts.Built
 }
 
-// examine gathers the facts and judges them.
-func examine(m machine, open func() (device.Source, error)) doctorFacts {
+// examine gathers the facts and judges them. visible is CUDA_VISIBLE_DEVICES; nil is unset.
+func examine(m machine, open func() (device.Source, error), visible *string) doctorFacts {
 	d := doctorFacts{Host: m.host(), CPU: m.cpu(), Memory: m.memory(), Load: m.load(), Steal: m.steal()}
 	d.Troubles = append([]trouble{}, d.cpuTroubles()...)
 	d.Troubles = append(d.Troubles, d.otherTroubles()...)
 	source, err := open()
 	if err != nil {
 		d.GPUNote = oneLine(err.Error())
+		if errors.Is(err, device.ErrStubLibrary) {
+			d.Troubles = append(d.Troubles, trouble{d.GPUNote, "take the toolkit's stubs directory out of LD_LIBRARY_PATH"})
+		}
 		return d
 	}
 	gpu, err := source.Machine()
@@ -104,7 +108,9 @@ func examine(m machine, open func() (device.Source, error)) doctorFacts {
 		d.GPUNote = oneLine(err.Error())
 	} else {
 		d.GPU = &gpu
-		d.Host.GPUs = benchGPUs(gpu)
+		shown := gpu.Visible(visible)
+		d.Host.GPUs = benchGPUs(gpu, shown)
+		d.Troubles = append(d.Troubles, visibleTroubles(shown)...)
 		d.Troubles = append(d.Troubles, gpuTroubles(gpu, samples, os.Getpid())...)
 	}
 	if err := source.Close(); err != nil {

@@ -43,7 +43,7 @@ func laptop() fstest.MapFS {
 func noDriver() (device.Source, error) { return nil, device.ErrNoDriver }
 
 func TestDoctorFindsWhatSpoils(t *testing.T) {
-	d := examine(machine{laptop()}, noDriver)
+	d := examine(machine{laptop()}, noDriver, nil)
 	if d.CPU.Model != "Noisy 9000" || d.CPU.LogicalCPUs != 4 || *d.CPU.PhysicalCores != 2 || *d.CPU.Sockets != 2 || *d.CPU.LastLevelBytes != 16<<20 {
 		t.Errorf("%+v", d.CPU)
 	}
@@ -70,7 +70,7 @@ func TestDoctorFindsWhatSpoils(t *testing.T) {
 
 // TestDoctorAsksTheBackend: which paths run here is the backend's to say, and unknown without one.
 func TestDoctorAsksTheBackend(t *testing.T) {
-	d := examine(machine{laptop()}, noDriver)
+	d := examine(machine{laptop()}, noDriver, nil)
 	if !strings.Contains(d.text(), "unknown; of this build: unknown\n") {
 		t.Errorf("%s", d.text())
 	}
@@ -98,7 +98,7 @@ func TestDoctorAsksTheBackend(t *testing.T) {
 
 // TestDoctorKnowsNothing: where the kernel tells nothing, nothing is claimed.
 func TestDoctorKnowsNothing(t *testing.T) {
-	d := examine(machine{fstest.MapFS{}}, noDriver)
+	d := examine(machine{fstest.MapFS{}}, noDriver, nil)
 	if len(d.Troubles) != 0 {
 		t.Errorf("troubles from nothing: %v", d.Troubles)
 	}
@@ -126,7 +126,7 @@ func TestDoctorReadsDevices(t *testing.T) {
 	fake := &device.Fake{Is: device.Machine{Driver: "580.1", Devices: []device.Device{{UUID: "GPU-1", Name: "H200", Persistence: &off, MIG: &on, PowerLimitMW: &cap,
 		Processes: []device.Process{{PID: 1}, {PID: 2}}, MIGDevices: []device.MIG{{UUID: "MIG-1", Name: "slice"}}}}},
 		Samples: []device.Sample{{Reasons: &reasons}}}
-	d := examine(machine{fstest.MapFS{}}, func() (device.Source, error) { return fake, nil })
+	d := examine(machine{fstest.MapFS{}}, func() (device.Source, error) { return fake, nil }, nil)
 	var got []string
 	for _, tr := range d.Troubles {
 		got = append(got, tr.What)

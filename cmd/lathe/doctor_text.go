@@ -54,6 +54,14 @@ func (d doctorFacts) gpuRows(row func(name, format string, args ...any)) {
 	for _, g := range d.GPU.Devices {
 		d.deviceRow(row, g)
 	}
+	var shown []string
+	for _, g := range d.Host.GPUs {
+		shown = append(shown, fmt.Sprintf("%d: %s", g.Index, g.UUID))
+	}
+	if len(shown) == 0 {
+		shown = []string{"none"}
+	}
+	row("shown by cuda", "%s", strings.Join(shown, ", "))
 }
 
 func (d doctorFacts) deviceRow(row func(name, format string, args ...any), g device.Device) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +20,7 @@ type engineOptions struct {
 	Tokenizer          string   `json:"tokenizer"` // "": beside the model
 	Backend            string   `json:"backend"`   // cpu | cuda | reference | path of a plug-in
 	Kernels            []string `json:"kernels,omitempty"`
-	Device             string   `json:"device"` // "": the first
+	Device             string   `json:"device"` // "": the first; as given until the model is loaded, CUDA's index then
 	CPUISA             string   `json:"cpu_isa"`
 	KVCacheDtype       string   `json:"kv_cache_dtype"` // bf16 | f32
 	Deterministic      bool     `json:"deterministic"`
@@ -130,9 +129,6 @@ func (o *engineOptions) validateDevice() error {
 	case deviceName.MatchString(o.Device) && slices.Contains([]string{"cpu", "reference"}, o.Backend):
 		return usageError("--backend cuda has devices", "--device: %s: backend %s runs on the processor and has no devices to choose from", o.Device, o.Backend)
 	case deviceName.MatchString(o.Device):
-		if _, err := strconv.Atoi(o.Device); err != nil {
-			return usageError("--device INDEX", "--device: %s: this version finds a device by its index only", o.Device)
-		}
 		return nil
 	case o.Device == o.Backend:
 		o.Device = ""

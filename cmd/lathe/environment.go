@@ -28,6 +28,17 @@ func (app *application) defaultBackend() string {
 	return "cpu"
 }
 
+// visibleDevices is the list of the devices that CUDA may show; nil is unset. Set and empty shows none.
+func (app *application) visibleDevices() *string {
+	if app.lookup == nil {
+		return nil
+	}
+	if list, set := app.lookup(envVisible); set {
+		return &list
+	}
+	return nil
+}
+
 // cacheDir is where what was fetched is kept between runs.
 func (app *application) cacheDir() (string, error) {
 	if dir := app.env(envCache); dir != "" {

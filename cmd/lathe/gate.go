@@ -132,7 +132,7 @@ func (app *application) gateMeasure(ctx context.Context, o gateRunOptions, l *lo
 		app.term.warn("%s", w)
 	}
 	done := 0
-	watch := l.watch(rec.clock)
+	watch := app.watch(l, rec.clock)
 	defer watch.close()
 	rig := step.Rig{Fits: l.fits, Open: l.opener(), Recorder: rec, Clock: rec.clock}
 	rig.Annotate = watch.annotate

@@ -20,7 +20,7 @@ func lathe(t testing.TB, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	env := map[string]string{"LATHE_CACHE": os.Getenv("LATHE_CACHE")}
-	code = run(context.Background(), args, strings.NewReader(""), &out, &errs, func(k string) string { return env[k] })
+	code = run(context.Background(), args, strings.NewReader(""), &out, &errs, func(k string) (string, bool) { v, ok := env[k]; return v, ok })
 	return code, out.String(), errs.String()
 }
 

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"lathe/bench"
-	"lathe/cuda/device"
 )
 
 // machine reads what the kernel tells of this machine from a file system that is rooted at "/". A
@@ -23,13 +22,17 @@ type machine struct{ root fs.FS }
 func thisMachine() machine { return machine{os.DirFS("/")} }
 
 // hostFacts is the host of a run, for the raw file's header.
-func hostFacts() bench.Host {
+func (app *application) hostFacts() bench.Host {
 	m := thisMachine()
 	h := m.host()
 	h.Hostname, _ = os.Hostname()
-	gpus, note := gpuFacts(device.Open)
+	gpus, note := gpuFacts(app.nvml)
 	if gpus != nil {
-		h.GPUs = benchGPUs(*gpus)
+		visible := gpus.Visible(app.visibleDevices())
+		h.GPUs = benchGPUs(*gpus, visible)
+		for _, t := range visibleTroubles(visible) {
+			h.Notes = append(h.Notes, t.What)
+		}
 	}
 	if note != "" {
 		h.Notes = append(h.Notes, note)

@@ -46,7 +46,7 @@ func runLatency(ctx context.Context, app *application, o latencyOptions) error {
 	for _, w := range l.warnings {
 		app.term.warn("%s", w)
 	}
-	watch := l.watch(rec.clock)
+	watch := app.watch(l, rec.clock)
 	defer watch.close()
 	rig := step.Rig{Fits: l.fits, Open: l.opener(), Recorder: rec, Clock: rec.clock}
 	rig.Annotate = watch.annotate

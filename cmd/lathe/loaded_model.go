@@ -39,6 +39,9 @@ type probe struct {
 // loadModel opens the backend and gives it the weights, and the kernels of --kernel once they passed
 // their checks.
 func (app *application) loadModel(ctx context.Context, o engineOptions, m modelSource) (*loadedModel, error) {
+	if err := app.resolveDevice(&o); err != nil {
+		return nil, err
+	}
 	k, err := app.openKernels(ctx, o, map[kernelFlag]operator.Verdict{})
 	if err != nil {
 		return nil, err

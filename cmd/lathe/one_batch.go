@@ -130,7 +130,7 @@ func (app *application) sweep(ctx context.Context, o oneBatchOptions, l *loadedM
 		app.term.warn("%s", w)
 	}
 	total, done := len(points), 0
-	watch := l.watch(rec.clock)
+	watch := app.watch(l, rec.clock)
 	defer watch.close()
 	rig := step.Rig{Fits: l.fits, Open: l.opener(), Recorder: rec, Clock: rec.clock, Prompts: prompts}
 	rig.Annotate = watch.annotate

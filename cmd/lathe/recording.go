@@ -196,7 +196,7 @@ func (app *application) header(command string, options any, workload bench.Workl
 		return bench.Run{}, fmt.Errorf("record the workload: %w", err)
 	}
 	run := bench.Run{Command: command, Argv: append([]string{"lathe"}, app.argv...), Workload: workload, WorkloadSHA256: sum,
-		Host: hostFacts(), Build: buildFacts(), Options: raw, Environment: app.environment(), Warnings: []string{}}
+		Host: app.hostFacts(), Build: buildFacts(), Options: raw, Environment: app.environment(), Warnings: []string{}}
 	if l != nil {
 		run.Backend, run.Model = l.record()
 		run.Warnings = append(run.Warnings, l.warnings...)
@@ -207,10 +207,13 @@ func (app *application) header(command string, options any, workload bench.Workl
 // environment lists the variables that mattered.
 func (app *application) environment() []bench.EnvVar {
 	var out []bench.EnvVar
-	for _, name := range []string{envBackend, envCache, envVisible} {
+	for _, name := range []string{envBackend, envCache} {
 		if v := app.env(name); v != "" {
 			out = append(out, bench.EnvVar{Name: name, Value: v})
 		}
+	}
+	if v := app.visibleDevices(); v != nil { // empty matters: it hides every device
+		out = append(out, bench.EnvVar{Name: envVisible, Value: *v})
 	}
 	return out
 }

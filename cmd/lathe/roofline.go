@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strconv"
 
 	"lathe/bench"
 	"lathe/bench/roofline"
@@ -63,7 +62,7 @@ func (app *application) roofsFor(ctx context.Context, o rooflineOptions, l *load
 			return nil, err
 		}
 		roofs = append(roofs, m.Roofs)
-	} else if quoted, ok := app.quotedRoofs(o.Engine.Device); ok {
+	} else if quoted, ok := app.quotedRoofs(l.options.Device); ok {
 		roofs = append(roofs, quoted)
 	}
 	if o.PeakGBs > 0 {
@@ -98,14 +97,10 @@ func (app *application) processorRoofs(ctx context.Context, l *loadedModel) (mea
 	return m, nil
 }
 
-// quotedRoofs is the datasheet of the GPU that --device picks; the first one by default.
+// quotedRoofs is the datasheet of the GPU with that index of CUDA; "" is the first.
 func (app *application) quotedRoofs(device string) (roofline.Roofs, bool) {
-	index, err := strconv.Atoi(device)
-	if err != nil {
-		index = 0
-	}
-	gpus := hostFacts().GPUs
-	at := slices.IndexFunc(gpus, func(g bench.GPU) bool { return g.Index == index })
+	gpus := app.hostFacts().GPUs
+	at := slices.IndexFunc(gpus, func(g bench.GPU) bool { return device == "" || fmt.Sprint(g.Index) == device })
 	if at < 0 {
 		return roofline.Roofs{}, false
 	}
@@ -140,7 +135,7 @@ func (app *application) sweepRoofline(ctx context.Context, o rooflineOptions, l 
 		app.term.warn("%s", w)
 	}
 	total, done := len(points), 0
-	watch := l.watch(rec.clock)
+	watch := app.watch(l, rec.clock)
 	defer watch.close()
 	rig := step.Rig{Fits: l.fits, Open: l.openerWithWork(rec, o.Steps), Recorder: rec, Clock: rec.clock}
 	rig.Annotate = watch.annotate

@@ -112,7 +112,7 @@ func writeWhole(path string, data []byte) error {
 
 // roofKeyOf is the key of this machine with so many threads on a numeric path.
 func roofKeyOf(threads int, path string) roofKey {
-	h := hostFacts()
+	h := thisMachine().host()
 	return roofKey{CPU: h.CPU, Cores: h.Cores, Threads: threads, Path: path}
 }
 
@@ -121,7 +121,7 @@ func roofKeyOf(threads int, path string) roofKey {
 func measureRoofs(ctx context.Context, k roofKey) (measuredRoofs, error) {
 	m := measuredRoofs{Key: k, Date: time.Now().UTC().Format(time.RFC3339)}
 	llc, known := uint64(0), false
-	if h := hostFacts(); h.LastLevelByte != nil {
+	if h := thisMachine().host(); h.LastLevelByte != nil {
 		llc, known = *h.LastLevelByte, true
 	}
 	bytes := readSize(llc, k.Threads)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lathe/cuda/device"
 	"lathe/engine/operator"
 )
 
@@ -15,15 +16,18 @@ import (
 type application struct {
 	stdin  io.Reader
 	term   *terminal
-	env    func(key string) string // the environment; the only way to it
-	argv   []string                // as the user typed it, for the raw file
-	dryRun bool                    // --dry-run
+	env    func(key string) string // the environment, by way of lookup; "" where a variable is not set
+	lookup func(key string) (value string, set bool)
+	nvml   func() (device.Source, error)
+	argv   []string // as the user typed it, for the raw file
+	dryRun bool     // --dry-run
 }
 
 // run is the whole program: it reads args, does the command and returns the exit code. It never
 // panics: what went wrong inside is one error: line.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env func(string) string) (code int) {
-	app := &application{stdin: stdin, term: newTerminal(stdout, stderr), env: env, argv: args}
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(string) (string, bool)) (code int) {
+	app := &application{stdin: stdin, term: newTerminal(stdout, stderr), lookup: lookup, argv: args, nvml: device.Open}
+	app.env = func(key string) string { value, _ := lookup(key); return value }
 	err := app.execute(ctx, args)
 	app.term.clearProgress()
 	if err == nil && app.term.out.err != nil {

@@ -244,7 +244,7 @@ func (s *scriptedServer) asked() []string {
 func latheWith(t testing.TB, env map[string]string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = run(context.Background(), args, strings.NewReader(""), &out, &errs, func(k string) string { return env[k] })
+	code = run(context.Background(), args, strings.NewReader(""), &out, &errs, func(k string) (string, bool) { v, ok := env[k]; return v, ok })
 	return code, out.String(), errs.String()
 }
 

@@ -35,6 +35,11 @@ type sides struct {
 // openSides checks the kernels of both variants and loads both. Weights that do not fit twice are no
 // error: every point is skipped for them; neither is a kernel that fails: nothing is timed with it.
 func (app *application) openSides(ctx context.Context, a, b engineOptions, source modelSource) (*sides, error) {
+	for _, o := range []*engineOptions{&a, &b} {
+		if err := app.resolveDevice(o); err != nil {
+			return nil, err
+		}
+	}
 	s := &sides{source: source, a: &side{options: a}, b: &side{options: b}, shared: sameBackend(a.Backend, b.Backend)}
 	if err := app.sideKernels(ctx, s); err != nil {
 		return nil, err

@@ -116,7 +116,7 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 func TestFullDiskBehindStdout(t *testing.T) {
 	for _, args := range [][]string{{"version"}, {"doctor"}, {"help"}} {
 		var errs bytes.Buffer
-		code := run(context.Background(), args, strings.NewReader(""), &fullDisk{5}, &errs, func(string) string { return "" })
+		code := run(context.Background(), args, strings.NewReader(""), &fullDisk{5}, &errs, func(string) (string, bool) { return "", false })
 		if code != 2 || errs.String() != "error: write the results: standard output: no space left on device\n" && !strings.HasPrefix(errs.String(), "error: no space left") {
 			t.Errorf("%v: exit %d: %s", args, code, errs.String())
 		}
@@ -126,7 +126,7 @@ func TestFullDiskBehindStdout(t *testing.T) {
 // TestPanicIsOneErrorLine: an environment that panics stands for any fault inside.
 func TestPanicIsOneErrorLine(t *testing.T) {
 	var out, errs bytes.Buffer
-	code := run(context.Background(), []string{"version"}, strings.NewReader(""), &out, &errs, func(string) string { panic("index out of range\n[3]") })
+	code := run(context.Background(), []string{"version"}, strings.NewReader(""), &out, &errs, func(string) (string, bool) { panic("index out of range\n[3]") })
 	if code != 2 {
 		t.Errorf("exit %d", code)
 	}

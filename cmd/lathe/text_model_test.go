@@ -32,7 +32,7 @@ func TestPromptsAreUTF8(t *testing.T) {
 		{"error: generate: prompt: byte 0: not UTF-8\n", []string{"generate", "\x80", "--model", "preset:tiny", "--chat"}},
 	} {
 		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), c.args, strings.NewReader(""), &stdout, &stderr, func(string) string { return "" })
+		code := run(t.Context(), c.args, strings.NewReader(""), &stdout, &stderr, func(string) (string, bool) { return "", false })
 		if code != exitUsage || stderr.String() != c.want || stdout.Len() > 0 {
 			t.Errorf("%q: exit %d, %q, %q", c.args, code, stderr.String(), stdout.String())
 		}

@@ -274,6 +274,7 @@ func TestP168_StubLibrary(t *testing.T) {
 		{"lib/libnvidia-ml.so.1", nil},
 		{"lib/libnvidia-ml.so.1", []string{"-DCODE=12"}},
 		{"lib/libnvidia-ml.so.1", []string{"-DCODE=999"}},
+		{"lib/libnvidia-ml.so.1", []string{"-DBANNER=2"}},
 		{"stubs/libnvidia-ml.so.1", []string{"-DBANNER=0"}},
 		{"lib/libnvidia-ml.so.1", []string{"-DBANNER=0", "-DCODE=9"}},
 		{"lib/libnvidia-ml.so.1", []string{"-DCODE=0"}},

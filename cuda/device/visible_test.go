@@ -22,13 +22,13 @@ func pair() Machine {
 	}}
 }
 
-// TestP176_VisibleDevices: every form of the list, and what CUDA makes of it.
-func TestP176_VisibleDevices(t *testing.T) {
-	const unset = "\x00"
-	for _, c := range []struct {
-		list, want string // want: uuids in CUDA's order
-		ended      string
-	}{
+const unset = "\x00"
+
+// visibleCase is a list, and the uuids in CUDA's order that it shows.
+type visibleCase struct{ list, want, ended string }
+
+func visibleCases() []visibleCase {
+	return []visibleCase{
 		{list: unset, want: gpu0 + " " + gpu1},
 		{list: gpu0, want: gpu0},
 		{list: gpu1, want: gpu1},
@@ -63,7 +63,12 @@ func TestP176_VisibleDevices(t *testing.T) {
 		{list: "MIG-" + gpu1 + "/5/0", ended: "MIG-" + gpu1 + "/5/0: no device has this uuid: it hides itself and what follows"},
 		{list: mig0 + "," + mig1, want: mig0 + " " + mig1},
 		{list: mig0 + "," + mig0, ended: mig0 + ": this device stands twice, and CUDA shows none then"},
-	} {
+	}
+}
+
+// TestP176_VisibleDevices: every form of the list, and what CUDA makes of it.
+func TestP176_VisibleDevices(t *testing.T) {
+	for _, c := range visibleCases() {
 		list := &c.list
 		if c.list == unset {
 			list = nil
