@@ -168,3 +168,28 @@ func TestBenchstatLines(t *testing.T) {
 		t.Errorf("%d lines, want %d: two points, two variants, six epochs", n, want)
 	}
 }
+
+// TestP128_ComparisonIsStrictJSON: what is undefined of a comparison is null, in a whole one, one that
+// was cut, one of nothing, and of two recordings; no text holds a NaN or an infinity.
+func TestP128_ComparisonIsStrictJSON(t *testing.T) {
+	whole := load(t, "compare.jsonl.zst")
+	cut := *whole
+	cut.End, cut.Points, cut.Steps = nil, nil, whole.Steps[:40]
+	none := cut
+	none.Steps = nil
+	for name, f := range map[string]*bench.File{"whole": whole, "cut": &cut, "nothing": &none} {
+		for _, format := range ComparisonFormats() {
+			out := render(t, f, format)
+			if format == "json" {
+				var r compare.Result
+				d := json.NewDecoder(bytes.NewReader(out))
+				if err := d.Decode(&r); err != nil || len(r.Points) != 3 {
+					t.Errorf("%s: %d points, %v", name, len(r.Points), err)
+				}
+			}
+			if format != "html" && regexp.MustCompile(`(?i)\b(nan|inf|infinity)\b`).Match(out) {
+				t.Errorf("%s as %s holds a number that is none:\n%s", name, format, out)
+			}
+		}
+	}
+}
