@@ -13,6 +13,7 @@ import (
 
 	"lathe/bench"
 	"lathe/bench/compare"
+	"lathe/bench/report"
 )
 
 // comparisonOptions are the flags of an interleaved measurement: the model, the points, and how much
@@ -40,7 +41,7 @@ func budgets() []string { return []string{"short", "default", "long"} }
 func phases() []string  { return []string{string(bench.Decode), string(bench.Prefill)} }
 
 // comparisonFormats are the forms of a comparison's report.
-func comparisonFormats() []string { return []string{"text", "json", "markdown", "csv", "benchstat"} }
+func comparisonFormats() []string { return report.ComparisonFormats() }
 
 // addComparisonFlags declares the points and the budget; the engine's flags follow them.
 func addComparisonFlags(cmd *cobra.Command, o *comparisonOptions, defaultBackend string) {
