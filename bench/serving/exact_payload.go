@@ -35,6 +35,16 @@ func readPayload(root frame.Value, say func(v frame.Value, native bool)) payload
 		p.failed, p.problem = true, errorText(root)
 		return p
 	}
+	if kind := root.Get("type"); kind.Is(frame.String) {
+		if event, ok := strings.CutPrefix(kind.Text(), "response."); ok {
+			p.response(event, root, say)
+			return p
+		}
+		if kind.Text() == "error" {
+			p.failed, p.problem = true, errorText(root)
+			return p
+		}
+	}
 	for choice := range root.Get("choices").All() {
 		p.choice(choice, say)
 	}
@@ -81,6 +91,43 @@ func (p *payload) choice(c frame.Value, say func(frame.Value, bool)) {
 	}
 }
 
+// response reads an event of the Responses API, whose type is "response." and event.
+func (p *payload) response(event string, root frame.Value, say func(frame.Value, bool)) {
+	switch event {
+	case "output_text.delta", "reasoning_text.delta", "reasoning_summary_text.delta", "refusal.delta", "function_call_arguments.delta":
+		delta := root.Get("delta")
+		if !delta.Is(frame.String) {
+			return
+		}
+		p.choices = true
+		p.text, p.empty = delta.Truthy(), !delta.Truthy()
+		if event == "output_text.delta" {
+			p.content = p.text
+			say(delta, false)
+		}
+	case "completed", "incomplete":
+		p.finish = event
+		p.usageOf(root.Get("response").Get("usage"), "output_tokens", "input_tokens", "input_tokens_details")
+	case "failed":
+		p.failed, p.problem = true, errorText(root.Get("response").Get("error"))
+	}
+}
+
+// usageOf takes the server's counts out of a usage object.
+func (p *payload) usageOf(u frame.Value, output, input, details string) {
+	if n := countOf(u.Get(output)); n.Valid && n.N >= 0 {
+		p.cumulated, p.usage = n, true
+	}
+	if n := countOf(u.Get(input)); n.Valid && n.N >= 0 {
+		p.prompt = n
+	}
+	for _, v := range [...]frame.Value{u.Get("cached_tokens"), u.Get(details).Get("cached_tokens")} {
+		if n := countOf(v); n.Valid && n.N >= 0 {
+			p.cached = n
+		}
+	}
+}
+
 // counts takes the server's counts, of OpenAI's usage or SGLang's meta_info.
 func (p *payload) counts(root frame.Value) {
 	for _, key := range [...]string{"usage", "meta_info"} {
@@ -88,17 +135,7 @@ func (p *payload) counts(root frame.Value) {
 		if !u.Is(frame.Object) {
 			continue
 		}
-		if n := countOf(u.Get("completion_tokens")); n.Valid && n.N >= 0 {
-			p.cumulated, p.usage = n, true
-		}
-		if n := countOf(u.Get("prompt_tokens")); n.Valid && n.N >= 0 {
-			p.prompt = n
-		}
-		for _, v := range [...]frame.Value{u.Get("cached_tokens"), u.Get("prompt_tokens_details").Get("cached_tokens")} {
-			if n := countOf(v); n.Valid && n.N >= 0 {
-				p.cached = n
-			}
-		}
+		p.usageOf(u, "completion_tokens", "prompt_tokens", "prompt_tokens_details")
 		switch f := u.Get("finish_reason"); f.Kind() {
 		case frame.String:
 			p.finish = f.Text()

@@ -79,6 +79,22 @@ func TestResponses(t *testing.T) {
 	}
 	wantMS(t, "TTFT", o.TTFT*1000, 20)
 	wantMS(t, "E2EL", o.Latency*1000, 40)
+	// Exactly: the same tokens, of which the reasoning is the first and no visible text.
+	q := reading(t, "exact", november(), build(done)).Exact[0]
+	if !q.Success || q.Text != "ab" || q.Output != (Count{7, true}) || q.Prompt != (Count{11, true}) || q.Frames != 3 || q.FinishReason != "completed" {
+		t.Errorf("exact: %+v", q)
+	}
+	wantMS(t, "exact TTFT", float64(*q.TTFTNS)/1e6, 20)
+	wantMS(t, "exact first content", float64(*q.FirstContentNS)/1e6, 30)
+	for last, class := range map[string]string{": end\n\n": "truncated_stream", event("response.failed", `,"response":{"error":{"message":"no"}}`): "server_error", "data: {\"type\":\"error\",\"message\":\"x\"}\n\n": "server_error"} {
+		if q := reading(t, "exact", november(), build(last)).Exact[0]; q.Success || q.ErrorClass != class {
+			t.Errorf("exact, %s: %q", last, q.ErrorClass)
+		}
+	}
+	cached := strings.Replace(done, `"input_tokens":11`, `"input_tokens":11,"input_tokens_details":{"cached_tokens":4}`, 1)
+	if q := reading(t, "exact", november(), build(cached)).Exact[0]; q.Cached != (Count{4, true}) {
+		t.Errorf("cached: %+v", q.Cached)
+	}
 	for name, last := range map[string]string{"no terminal event": ": end\n\n", "failed": event("response.failed", `,"response":{"error":{"message":"no"}}`), "error": event("error", `,"message":"x"`)} {
 		if o := reading(t, "vllm:openai-responses", november(), build(last)).Requests[0]; o.Success {
 			t.Errorf("%s: %+v", name, o)
