@@ -28,6 +28,14 @@ func runBenchServe(ctx context.Context, app *application, o benchServeOptions) e
 	if o.Server.DisableProgress {
 		app.term.setProgress(progressNever)
 	}
+	if o.Server.SelfCheck && !app.dryRun {
+		base, stop, err := startPaced(ctx)
+		if err != nil {
+			return usageError("", "%w", err)
+		}
+		defer stop()
+		o.Server.BaseURL = base
+	}
 	keys := app.credentials(o.Harness, o.Server.Proxy)
 	o.Used.BaseURL = strings.TrimRight(o.baseURL(), "/")
 	opt := o.loadOptions(keys)

@@ -102,16 +102,20 @@ func (r *servedRun) warmUp(ctx context.Context) error {
 		return err
 	}
 	if res.Completed == 0 && r.o.Harness != harnessVLLM {
-		return noSuccess(r.side.answerHint(ctx, r.o.Used.ModelName), "warm-up: none of %d requests succeeded: %s%s", n, classes(res.Classes), r.refusal(ctx, job, res))
+		hint, refusal := "", ""
+		if res.Classes[load.ClassStatus] > 0 {
+			hint, refusal = r.side.answerHint(ctx, r.o.Used.ModelName), r.refusal(ctx, job)
+		}
+		return noSuccess(hint, "warm-up: none of %d requests succeeded: %s%s", n, classes(res.Classes), refusal)
 	}
 	return nil
 }
 
 // refusal is what the server answers to a warm-up request that it refused: nothing was kept of it, so
 // that it is asked once more.
-func (r *servedRun) refusal(ctx context.Context, job func(i int) (load.Job, error), res load.Result) string {
+func (r *servedRun) refusal(ctx context.Context, job func(i int) (load.Job, error)) string {
 	j, err := job(0)
-	if err != nil || res.Classes[load.ClassStatus] == 0 {
+	if err != nil {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.side.timeouts.quick)

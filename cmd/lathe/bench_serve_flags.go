@@ -40,6 +40,11 @@ func benchServeCommand(app *application) (*cobra.Command, *benchServeOptions) {
 		Args:        noArguments,
 		Annotations: map[string]string{harnessAnnotation: o.Harness},
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Server.SelfCheck {
+				if err := o.selfCheckDefaults(cmd.Flags().Changed); err != nil {
+					return err
+				}
+			}
 			if err := o.Validate(); err != nil {
 				return err
 			}

@@ -22,6 +22,7 @@ func addExactServingFlags(fs *pflag.FlagSet, o *benchServeOptions) {
 	addSamplingFlags(fs, &o.Body)
 	fs.StringVar(&o.Result.MetricPercentiles, "metric-percentiles", "50,90,99", "percentiles of each metric")
 	wordsVar(fs, &o.Result.Goodput, repeatFlag, "goodput", "objectives in ms: ttft:100 tpot:20 e2el:500")
+	fs.BoolVar(&s.SelfCheck, "self-check", false, "load a server built in (64 streams of 10000 frames, one each 1ms) and say what the client itself costs")
 	fs.StringVar(&o.Result.OutputJSON, "output-json", "", "the report as JSON")
 }
 

@@ -35,6 +35,7 @@ type servedServer struct {
 	Proxy           string   `json:"proxy"` // env | none | URL
 	ReadySeconds    int      `json:"ready_check_timeout_sec"`
 	DisableProgress bool     `json:"disable_tqdm"`
+	SelfCheck       bool     `json:"self_check,omitempty"` // exact: load a server of our own
 }
 
 // servedDataset is what the prompts are made of.

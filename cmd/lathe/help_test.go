@@ -55,19 +55,7 @@ func TestHelpIsGolden(t *testing.T) {
 			if examples[strings.Join(path, " ")] == "" || !strings.Contains(got, "Examples:") {
 				t.Error("no example")
 			}
-			golden := filepath.Join("testdata", "help", name+".txt")
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("help text changed; go test ./cmd/lathe -run TestHelpIsGolden -update accepts it:\n%s", diff)
-			}
+			goldenHelp(t, name, got)
 			if !strings.HasPrefix(name, "lathe-help") && len(path) > 0 {
 				_, viaHelp, _ := lathe(t, append([]string{"help"}, path...)...)
 				if viaHelp != got {
@@ -75,6 +63,39 @@ func TestHelpIsGolden(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// goldenHelp compares a help text with its golden file.
+func goldenHelp(t *testing.T, name, got string) {
+	t.Helper()
+	golden := filepath.Join("testdata", "help", name+".txt")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("help text changed; go test ./cmd/lathe -run Help -update accepts it:\n%s", diff)
+	}
+}
+
+// TestHelpOfEachHarness: bench serve has the flags of the harness that is named.
+func TestHelpOfEachHarness(t *testing.T) {
+	for _, harness := range harnessNames() {
+		code, got, stderr := lathe(t, "bench", "serve", "--harness", harness, "--help")
+		if code != 0 || stderr != "" {
+			t.Fatalf("%s: exit %d: %s", harness, code, stderr)
+		}
+		name := "lathe-bench-serve"
+		if harness != harnessVLLM {
+			name += "-" + harness
+		}
+		goldenHelp(t, name, got)
 	}
 }
 

@@ -413,7 +413,7 @@ func TestServeRequestBodies(t *testing.T) {
 	sent := 0
 	for i, c := range cases {
 		args, ok := c.flags()
-		if !ok {
+		if !ok || testing.Short() && c.Harness == harnessSGLang && i%3 != 0 { // SGLang's client waits a second before each
 			continue
 		}
 		sent++
@@ -426,7 +426,7 @@ func TestServeRequestBodies(t *testing.T) {
 			c.compare(t, s.seen())
 		})
 	}
-	if sent < 17 {
+	if sent < 17 && !testing.Short() {
 		t.Errorf("%d cases were sent", sent)
 	}
 }

@@ -45,11 +45,17 @@ func (s *servedReport) limits() []string {
 			out = append(out, "client-limited: "+strings.TrimPrefix(w, "client-limited: "))
 		}
 	}
-	if m := s.exact().ExactM; m != nil && m.Lag != nil && time.Duration(m.Lag.P99NS) > time.Millisecond {
+	if l := s.selfChecked().limit(); l != "" {
+		out = append(out, l)
+	}
+	if m := s.exact().ExactM; m != nil && m.Lag != nil && m.Lag.Reads >= lagReads && time.Duration(m.Lag.P99NS) > time.Millisecond {
 		out = append(out, fmt.Sprintf("client-limited: reads reached the client %s after the kernel had them (p99 of %d)", ms(m.Lag.P99NS), m.Lag.Reads))
 	}
 	return out
 }
+
+// lagReads is how many reads it takes before their p99 is more than the slowest one.
+const lagReads = 100
 
 func ms(ns int64) string { return strconv.FormatFloat(float64(ns)/1e6, 'f', 3, 64) + " ms" }
 
@@ -105,6 +111,9 @@ func (s *servedReport) outputs() *workload.OutputReport {
 func (s *servedReport) notes() []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if c := s.selfChecked(); c != nil {
+		out = append(out, c.note())
+	}
 	s.scheduleNotes(add)
 	m := s.exact().ExactM
 	if m != nil && m.Lag != nil {
@@ -256,6 +265,9 @@ func (s *servedReport) clientFigures() any {
 	if c := s.capture.Client; c != nil {
 		figures["connections"], figures["address"], figures["proxy"] = c.Connections, c.Address, c.Proxy
 		figures["planned"], figures["unsent"] = c.Planned, c.Unsent
+	}
+	if c := s.selfChecked(); c != nil {
+		figures["self_check"] = c
 	}
 	contaminated := false
 	if m := s.exact().ExactM; m != nil && m.CachedPrompt != nil && m.TotalInput > 0 {

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"lathe/bench"
+	"lathe/bench/load"
 	"lathe/bench/report"
 	"lathe/bench/serving"
 )
@@ -242,14 +244,18 @@ func (app *application) showServed(path string, o *benchServeOptions, results *s
 	return app.judgeServed(s, ok, failed, hint)
 }
 
-// judgeServed is the exit code: 1 where nothing succeeded, with a hint that may ask the server, and,
-// under --strict, where a request failed or the client was what was measured.
+// judgeServed is the exit code: 1 where nothing succeeded, with a hint that may ask a server that
+// refused, and, under --strict, where a request failed or the client was what was measured.
 func (app *application) judgeServed(s *servedReport, ok, failed int, hint func() string) error {
 	for _, f := range s.failures() {
 		app.term.warn("%s", f)
 	}
 	if ok == 0 {
-		return noSuccess(hint(), "bench serve: none of %d requests succeeded", failed)
+		text := ""
+		if slices.ContainsFunc(s.exact().Exact, func(q serving.ExactRequest) bool { return q.ErrorClass == string(load.ClassStatus) }) {
+			text = hint()
+		}
+		return noSuccess(text, "bench serve: none of %d requests succeeded", failed)
 	}
 	if !s.o.Result.Strict {
 		return nil

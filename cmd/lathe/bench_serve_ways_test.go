@@ -1,0 +1,424 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lathe/bench"
+)
+
+// TestServeBackends speaks every protocol of every harness: the path, and what was read of the answers.
+func TestServeBackends(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := startServed(t, servedScript{tokens: []int{2, 1}})
+	const out = 7
+	n := 0
+	for _, c := range []struct{ harness, backend, path, endpoint, more string }{
+		{"vllm", "openai", "/v1/completions", "completions", ""},
+		{"vllm", "vllm", "/v1/completions", "completions", ""},
+		{"vllm", "openai-chat", "/v1/chat/completions", "chat", "--endpoint /v1/chat/completions"},
+		{"vllm", "openai-responses", "/v1/responses", "responses", "--endpoint /v1/responses"},
+		{"sglang", "sglang", "/generate", "generate", ""},
+		{"sglang", "sglang-native", "/generate", "generate", ""},
+		{"sglang", "sglang-oai", "/v1/completions", "completions", ""},
+		{"sglang", "vllm", "/v1/completions", "completions", ""},
+		{"sglang", "lmdeploy", "/v1/completions", "completions", ""},
+		{"sglang", "sglang-oai-chat", "/v1/chat/completions", "chat", ""},
+		{"sglang", "vllm-chat", "/v1/chat/completions", "chat", ""},
+		{"sglang", "lmdeploy-chat", "/v1/chat/completions", "chat", ""},
+		{"sglang", "sglang", "/generate", "generate", "--disable-stream"},
+		{"sglang", "sglang-oai", "/v1/completions", "completions", "--disable-stream"},
+		{"sglang", "sglang", "/generate", "generate", "--tokenize-prompt --random-range-ratio 1"},
+		{"exact", "openai", "/v1/completions", "completions", ""},
+		{"exact", "openai-chat", "/v1/chat/completions", "chat", ""},
+		{"exact", "openai-responses", "/v1/responses", "responses", ""},
+		{"exact", "sglang", "/generate", "generate", ""},
+		{"exact", "openai", "/v1/completions", "completions", "--tokenize-prompt"},
+	} {
+		n++
+		if testing.Short() && c.harness == "sglang" && n%2 == 0 {
+			continue // each waits a second, as SGLang's client does
+		}
+		raw := fmt.Sprintf("%d.jsonl", n)
+		length := fmt.Sprintf("--random-input-len 16 --random-output-len %d", out)
+		switch c.harness {
+		case "sglang":
+			length += " --dataset-name random-ids --random-range-ratio 1 --warmup-requests 0"
+		case "exact":
+			length = fmt.Sprintf("--input-len 16 --output-len %d --num-warmups 0", out)
+		}
+		before := len(s.seen())
+		args := append(strings.Fields("--model preset:tiny --num-prompts 3 --harness "+c.harness+" --backend "+c.backend+" "+length+" "+c.more), "--raw", raw)
+		t.Run(fmt.Sprintf("%s_%s_%s", c.harness, c.backend, strings.TrimLeft(c.more, "-")), func(t *testing.T) {
+			serveOK(t, s, args...)
+			r := reported(t, raw)
+			want := 3 * out
+			if c.harness == "sglang" && c.endpoint != "generate" && !strings.Contains(c.more, "disable-stream") {
+				want = 3 * 5 // SGLang's client asks these servers for no usage: frames are all there is
+			}
+			if got := r.classesOf(); got["ok"] != 3 || r.Exact.Metrics["total_output"] != float64(want) {
+				t.Errorf("%v, %v tokens", got, r.Exact.Metrics["total_output"])
+			}
+			for _, q := range s.seen()[before:] {
+				if q.path != c.path {
+					t.Errorf("path %s", q.path)
+				}
+			}
+			for _, q := range r.Exact.Requests {
+				if q["endpoint"] != c.endpoint {
+					t.Errorf("endpoint %v", q["endpoint"])
+				}
+			}
+			if strings.Contains(c.more, "tokenize-prompt") {
+				body := s.seen()[before].body
+				ids, _ := body["input_ids"].([]any)
+				if ids == nil {
+					ids, _ = body["prompt"].([]any)
+				}
+				if len(ids) != 16 {
+					t.Errorf("%d ids in %.200v", len(ids), body)
+				}
+			}
+		})
+	}
+}
+
+// TestServeConversations: turns of SGLang's generated shared prefixes carry the answers before them, and
+// adapters and routing keys are named.
+func TestServeConversations(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := startServed(t, servedScript{})
+	serveOK(t, s, strings.Fields("--harness sglang --backend sglang-oai-chat --model m --tokenizer name:words --dataset-name generated-shared-prefix --gsp-num-groups 2 --gsp-prompts-per-group 1 "+
+		"--gsp-system-prompt-len 5 --gsp-question-len 4 --gsp-output-len 3 --gsp-num-turns 3 --gsp-send-routing-key --warmup-requests 0 --lora-name a1 --raw c.jsonl")...)
+	turns := map[int]int{}
+	for _, q := range s.seen() {
+		messages := q.body["messages"].([]any)
+		turns[len(messages)]++
+		for i, m := range messages {
+			m := m.(map[string]any)
+			want := "user"
+			if i%2 == 1 {
+				want = "assistant"
+				if m["content"] != " a a a" {
+					t.Errorf("answer %q", m["content"])
+				}
+			}
+			if m["role"] != want {
+				t.Errorf("message %d is of %v", i, m["role"])
+			}
+		}
+		if q.body["model"] != "a1" || q.header.Get("X-Smg-Routing-Key") == "" {
+			t.Errorf("model %v, key %q", q.body["model"], q.header.Get("X-Smg-Routing-Key"))
+		}
+	}
+	if turns[1] != 2 || turns[3] != 2 || turns[5] != 2 {
+		t.Errorf("turns %v", turns)
+	}
+	if r := reported(t, "c.jsonl"); len(r.Exact.Requests) != 6 || r.classesOf()["ok"] != 6 {
+		t.Errorf("%v", r.classesOf())
+	}
+}
+
+// TestServeAdapters: vLLM's client draws an adapter a request, or takes them in turn.
+func TestServeAdapters(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, way := range []string{"round-robin", "random"} {
+		s := startServed(t, servedScript{})
+		serveOK(t, s, "--model", "preset:tiny", "--num-prompts", "8", "--random-input-len", "4", "--random-output-len", "1", "--lora-modules", "a", "b", "--lora-assignment", way)
+		models := map[string]int{}
+		for _, q := range s.seen() {
+			models[q.body["model"].(string)]++
+		}
+		if models["a"]+models["b"] != 8 || way == "round-robin" && models["a"] != 4 {
+			t.Errorf("%s: %v", way, models)
+		}
+	}
+}
+
+// TestServeSecrets: keys and passwords reach the server and stand nowhere else.
+func TestServeSecrets(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := startServed(t, servedScript{})
+	for _, harness := range []string{"--harness vllm --random-input-len 4 --random-output-len 1", "--harness sglang --dataset-name random-ids --random-input-len 4 --random-output-len 1 --warmup-requests 0",
+		"--harness exact --input-len 4 --output-len 1"} {
+		raw := "c-" + strings.Fields(harness)[1] + ".jsonl"
+		before := len(s.seen())
+		env := map[string]string{"OPENAI_API_KEY": "sesame-key", "http_proxy": "http://me:sesame-proxy@127.0.0.1:9"}
+		code, stdout, stderr := latheWith(t, env, append([]string{"bench", "serve", "--base-url", s.url, "--model", "preset:tiny", "--num-prompts", "2", "--raw", raw, "--header", "X-Token=sesame-header", "--proxy", "env"},
+			strings.Fields(harness)...)...)
+		if code != 0 {
+			t.Fatalf("%s: exit %d: %s", harness, code, stderr)
+		}
+		data, err := os.ReadFile(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{string(data), stdout, stderr} {
+			if strings.Contains(text, "sesame") {
+				t.Errorf("%s: a secret in %.300s", harness, text[strings.Index(text, "sesame")-100:])
+			}
+		}
+		if q := s.seen()[before]; q.header.Get("Authorization") != "Bearer sesame-key" || q.header.Get("X-Token") != "sesame-header" {
+			t.Errorf("%s: header %v", harness, q.header)
+		}
+		if !strings.Contains(stdout, "; proxy: none\n") || !strings.Contains(string(data), `"OPENAI_API_KEY"`) {
+			t.Errorf("%s: loopback through a proxy, or the key is not noted:\n%s", harness, stdout)
+		}
+	}
+}
+
+// TestP112_ProxyOfARun: proxies of the environment are for who asks, never for this machine, and what
+// fails behind one says so.
+func TestP112_ProxyOfARun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	env := map[string]string{"HTTP_PROXY": "http://127.0.0.1:9"}
+	args := []string{"bench", "serve", "--harness", "exact", "--model", "preset:tiny", "--num-prompts", "1", "--input-len", "4", "--output-len", "1", "--base-url", "http://server.invalid:8000",
+		"--ready-check-timeout-sec", "0", "--num-warmups", "0"}
+	code, stdout, stderr := latheWith(t, env, append(args, "--proxy", "env")...)
+	if code != 1 || !strings.Contains(stdout+stderr, "via proxy") || !strings.Contains(stdout, "127.0.0.1:9") {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+	if code, stdout, stderr := latheWith(t, env, args...); code != 2 || !strings.Contains(stderr, "server.invalid") || strings.Contains(stdout+stderr, "127.0.0.1:9") {
+		t.Errorf("without --proxy env: exit %d: %s%s", code, stdout, stderr)
+	}
+}
+
+// TestServeSpeculation: vLLM's block has the counters of GET /metrics, SGLang's the acceptance length of
+// GET /server_info, and report finds both in the capture.
+func TestServeSpeculation(t *testing.T) {
+	t.Chdir(t.TempDir())
+	counters := func(drafts, tokens, accepted int) string {
+		return fmt.Sprintf("# TYPE x counter\nvllm:spec_decode_num_drafts_total{engine=\"0\"} %d\nvllm:spec_decode_num_draft_tokens_total{engine=\"0\"} %d\n"+
+			"vllm:spec_decode_num_accepted_tokens_total{engine=\"0\"} %d\nvllm:spec_decode_num_accepted_tokens_per_pos_total{engine=\"0\",position=\"0\"} %d\nother 5\n", drafts, tokens, accepted, accepted)
+	}
+	s := startServed(t, servedScript{metrics: []string{counters(10, 30, 20), counters(110, 330, 220)}, acceptLength: "3.5"})
+	out, _ := serveOK(t, s, "--model", "preset:tiny", "--num-prompts", "2", "--random-input-len", "4", "--random-output-len", "2", "--raw", "v.jsonl")
+	for _, want := range []string{"---------------Speculative Decoding---------------\n", "Acceptance rate (%):                     66.67     \n", "Acceptance length:                       3.00      \n", "Drafts:                                  100       \n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if data, _ := os.ReadFile("v.jsonl"); strings.Contains(string(data), "other 5") {
+		t.Error("all of /metrics is in the capture")
+	}
+	out, _ = serveOK(t, s, "--harness", "sglang", "--model", "preset:tiny", "--dataset-name", "random-ids", "--num-prompts", "2", "--random-input-len", "4", "--random-output-len", "2", "--raw", "s.jsonl")
+	if !strings.Contains(out, "Accept length:                           3.50      \n") {
+		t.Errorf("no acceptance length in\n%s", out)
+	}
+	for _, raw := range []string{"v.jsonl", "s.jsonl"} {
+		if _, again, _ := latheWith(t, nil, "report", raw); !strings.Contains(again, map[string]string{"v.jsonl": "Acceptance rate", "s.jsonl": "Accept length"}[raw]) {
+			t.Errorf("%s: report has lost it:\n%s", raw, again)
+		}
+	}
+}
+
+// chatModel writes a tokenizer with a chat template.
+func chatModel(t *testing.T) string {
+	t.Helper()
+	if err := os.MkdirAll("chat", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(spelledTokenizer(t, 100, nil, 0), filepath.Join("chat", "tokenizer.json")); err != nil {
+		t.Fatal(err)
+	}
+	config, err := json.Marshal(map[string]any{"bos_token": "1", "chat_template": "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}{{ extra }}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join("chat", "tokenizer_config.json"), string(config))
+	return "chat"
+}
+
+// TestServeTemplates: custom prompts and sonnet are rendered with the model's chat template.
+func TestServeTemplates(t *testing.T) {
+	t.Chdir(t.TempDir())
+	model := chatModel(t)
+	write(t, "p.jsonl", lines(2, `{"prompt": "1 2 3"}`))
+	write(t, "sonnet.txt", strings.Repeat("4 5 6 7 8 9\n10 11\n12 13 14\n", 40))
+	s := startServed(t, servedScript{})
+	serveOK(t, s, "--model", "served", "--tokenizer", model, "--dataset-name", "custom", "--dataset-path", "p.jsonl", "--num-prompts", "2", "--chat-template-kwargs", `{"extra": "!"}`)
+	serveOK(t, s, "--model", "served", "--tokenizer", model, "--dataset-name", "custom", "--dataset-path", "p.jsonl", "--num-prompts", "2", "--skip-chat-template")
+	serveOK(t, s, "--model", "served", "--tokenizer", model, "--dataset-name", "sonnet", "--dataset-path", "sonnet.txt", "--num-prompts", "2", "--harness-version", "2026-08", "--sonnet-input-len", "40", "--sonnet-prefix-len", "20")
+	var prompts []string
+	for _, q := range s.seen() {
+		prompts = append(prompts, q.body["prompt"].(string))
+	}
+	if len(prompts) != 6 || prompts[0] != "<user>1 2 3<assistant>!" || prompts[2] != "1 2 3" || !strings.HasPrefix(prompts[4], "<user>") || !strings.Contains(prompts[4], "4 5 6 7 8 9") {
+		t.Errorf("prompts %.300q", prompts)
+	}
+	code, _, stderr := latheWith(t, nil, "bench", "serve", "--model", "m", "--tokenizer", model, "--dataset-name", "sonnet", "--dataset-path", "sonnet.txt", "--dry-run")
+	if code != 2 || !strings.Contains(stderr, "no longer has it") {
+		t.Errorf("sonnet in November: exit %d: %s", code, stderr)
+	}
+}
+
+// TestP086_SaltedRuns: a server with a prefix cache gives the same command the same figures again; with
+// the same prompts the second run says that it measured the cache.
+func TestP086_SaltedRuns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	seen := map[string]bool{}
+	var s *scriptedServer
+	s = startServed(t, servedScript{before: func(w http.ResponseWriter, r *http.Request, _ int64, body map[string]any) bool {
+		prompt := fmt.Sprint(body["prompt"])
+		s.mu.Lock()
+		known := seen[prompt]
+		seen[prompt] = true
+		s.mu.Unlock()
+		cached := 0
+		if known {
+			cached = 16
+		} else {
+			time.Sleep(60 * time.Millisecond) // the case's 500 ms, shorter
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"text\":\" a\",\"finish_reason\":\"length\"}]}\n\n"+
+			"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":16,\"completion_tokens\":1,\"prompt_tokens_details\":{\"cached_tokens\":%d}}}\n\ndata: [DONE]\n\n", cached)
+		return true
+	}})
+	args := []string{"--harness", "exact", "--model", "preset:tiny", "--num-prompts", "4", "--input-len", "16", "--output-len", "1"}
+	for run := range 2 {
+		raw := fmt.Sprintf("salted%d.jsonl", run)
+		out, _ := serveOK(t, s, append(args, "--raw", raw)...)
+		r := reported(t, raw)
+		if strings.Contains(out, "their prefill was not measured") || r.Client["cache_contaminated"] != false {
+			t.Errorf("run %d: %s", run, out)
+		}
+		if ttft := r.Exact.Metrics["ttft_ms"].(map[string]any); ttft["min"].(float64) < 60 {
+			t.Errorf("run %d: TTFT %v", run, ttft)
+		}
+	}
+	for run, want := range []bool{false, true} {
+		raw := fmt.Sprintf("plain%d.jsonl", run)
+		out, _ := serveOK(t, s, append(args, "--no-salt", "--raw", raw)...)
+		if got := strings.Contains(out, "prefix cache: 100.0 % of the prompt tokens: their prefill was not measured"); got != want || reported(t, raw).Client["cache_contaminated"] != want {
+			t.Errorf("run %d without a salt: %s", run, out)
+		}
+	}
+	// The salt of a capture repeats its prompts.
+	var header struct {
+		Options benchServeOptions
+	}
+	data, err := os.ReadFile("salted0.jsonl")
+	if err != nil || json.Unmarshal(data[:strings.IndexByte(string(data), '\n')], &header) != nil || header.Options.Used.SaltSeed == 0 {
+		t.Fatalf("no salt in the header: %v", err)
+	}
+	if out, _ := serveOK(t, s, append(args, "--salt-seed", fmt.Sprint(header.Options.Used.SaltSeed), "--raw", "again.jsonl")...); !strings.Contains(out, "prefix cache: 100.0 %") {
+		t.Errorf("the salt was not repeated: %s", out)
+	}
+}
+
+// TestServeRetries: retries are for who asks for them, and are in the latency.
+func TestServeRetries(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := startServed(t, servedScript{before: func(w http.ResponseWriter, _ *http.Request, n int64, _ map[string]any) bool {
+		if n%3 != 0 {
+			w.WriteHeader(503)
+		}
+		return n%3 != 0
+	}})
+	serveExit(t, s, 1, small("one.jsonl", 1)...)
+	s.n.Store(0)
+	serveExit(t, s, 0, small("three.jsonl", 1, "--retries", "2", "--retry-wait", "100ms")...)
+	r := reported(t, "three.jsonl")
+	if e2el := r.Exact.Metrics["e2el_ms"].(map[string]any); r.classesOf()["ok"] != 1 || e2el["mean"].(float64) < 200 {
+		t.Errorf("%v, E2EL %v", r.classesOf(), e2el)
+	}
+}
+
+// TestServeDuration: nothing is sent after the time, what runs on is given its drain, and what is left
+// is counted with its age.
+func TestServeDuration(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := startServed(t, servedScript{before: func(_ http.ResponseWriter, r *http.Request, n int64, _ map[string]any) bool {
+		if n <= 3 {
+			<-r.Context().Done()
+		}
+		return n <= 3
+	}})
+	out, _ := serveExit(t, s, 0, small("d.jsonl", 10, "--duration", "400ms", "--drain", "200ms")...)
+	if !strings.Contains(out, "failed: 3 of 10: 3 timeout\n") || strings.Count(out, ": timeout, ended after 6") < 1 {
+		t.Errorf("stdout:\n%s", out)
+	}
+	// A rate that the time cuts off: the rest is unsent, not failed.
+	s.n.Store(10)
+	out, _ = serveExit(t, s, 0, small("cut.jsonl", 500, "--duration", "300ms", "--request-rate", "100", "--arrival", "constant")...)
+	r := reported(t, "cut.jsonl")
+	unsent, _ := r.Client["unsent"].(float64)
+	if unsent < 400 || int(unsent)+len(r.Exact.Requests) < 500 || !strings.Contains(out, "of 500 requests were not sent\n") {
+		t.Errorf("%v unsent, %d sent:\n%s", unsent, len(r.Exact.Requests), out)
+	}
+}
+
+// TestServeClosedLoop: clients that answer and think; the plan names them.
+func TestServeClosedLoop(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := startServed(t, servedScript{first: 5 * time.Millisecond})
+	out, _ := serveExit(t, s, 0, small("l.jsonl", 12, "--arrival", "closed", "--max-concurrency", "3", "--think-time", "10ms")...)
+	f, err := bench.ReadFile("l.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out, ", peak 3;") || !strings.Contains(f.Run.Workload.Arrival, "closed loop of 3 clients, think 10ms") {
+		t.Errorf("%s\n%s", f.Run.Workload.Arrival, out)
+	}
+	if at := slices.IndexFunc(strings.Split(out, "\n"), func(l string) bool { return strings.HasPrefix(l, "schedule: ") }); at >= 0 {
+		t.Errorf("a closed loop has a schedule: %s", out)
+	}
+}
+
+// TestP048_SelfCheck: a server built in tells what the client costs: no frame is lost, the gap is the
+// server's, and where it is not the report begins with that.
+func TestP048_SelfCheck(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, out, stderr := latheWith(t, nil, "bench", "serve", "--harness", "exact", "--self-check", "--num-prompts", "8", "--output-len", "200", "--raw", "c.jsonl")
+	if code != 0 || !strings.Contains(out, "\nself-check: 8 streams of a frame each 1ms: 1600 of 1600 frames, mean gap ") || !strings.Contains(out, "\nread lag: p50 ") {
+		t.Fatalf("exit %d: %s%s", code, stderr, out)
+	}
+	r := reported(t, "c.jsonl")
+	if c := r.Client["self_check"].(map[string]any); c["frames"] != 1600.0 || c["mean_gap_ms"].(float64) < 0.9 {
+		t.Errorf("%v", c)
+	}
+	// The same capture with half the frames, as a client that lost them would have written it, and with
+	// all stamps twice as far apart.
+	for name, change := range map[string]func(read map[string]any, k int){
+		"client-limited: self-check: ": func(read map[string]any, k int) {
+			if k%2 == 1 {
+				read["b64"] = ""
+			}
+		},
+		"client-limited: self-check: the mean gap is ": func(read map[string]any, _ int) {
+			for _, key := range []string{"t_ns", "kernel_ns"} {
+				if v, ok := read[key].(json.Number); ok {
+					ns, _ := v.Int64()
+					read[key] = 2 * ns
+				}
+			}
+		},
+	} {
+		eachLine(t, "c.jsonl", "bad.jsonl", func(line map[string]any) {
+			reads, _ := line["reads"].([]any)
+			for k, r := range reads {
+				change(r.(map[string]any), k)
+			}
+			for _, key := range []string{"end"} { // behind its reads
+				if e, ok := line[key].(map[string]any); ok {
+					ns, _ := e["t_ns"].(json.Number).Int64()
+					e["t_ns"] = 2 * ns
+				}
+			}
+		})
+		if code, out, stderr := latheWith(t, nil, "report", "bad.jsonl"); code != 0 || !strings.HasPrefix(out, name) {
+			t.Errorf("%s: exit %d: %s%.400s", name, code, stderr, out)
+		}
+	}
+	if code, _, stderr := latheWith(t, nil, "bench", "serve", "--harness", "exact", "--self-check", "--base-url", "http://127.0.0.1:1"); code != 2 || !strings.Contains(stderr, "--base-url does not go with it") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
