@@ -32,6 +32,11 @@ twice, under two names and with two sets of weights, as two builds of it are.`,
 			if err := o.Validate(); err != nil {
 				return err
 			}
+			if len(o.From) > 0 {
+				if err := onlyOfFiles(cmd, "aa", "from"); err != nil {
+					return err
+				}
+			}
 			return runCalibrate(cmd.Context(), app, o)
 		},
 	}

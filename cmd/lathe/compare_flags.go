@@ -40,6 +40,9 @@ Exit code: 0 faster or no difference that matters, 1 slower, 3 inconclusive, 4 i
 				return err
 			}
 			if len(o.Files) > 0 {
+				if err := onlyOfFiles(cmd, "delta", "force-delta"); err != nil {
+					return err
+				}
 				return app.compareRecordings(cmd.Context(), o)
 			}
 			return runCompare(cmd.Context(), app, o)
@@ -70,9 +73,6 @@ func (o *compareOptions) Validate() error {
 	case len(o.Files) > 2:
 		return usageError("", "unexpected argument: %q: two files are all that is taken", o.Files[2])
 	case len(o.Files) == 2:
-		if o.A != "" || o.B != "" || len(o.AKernels)+len(o.BKernels) > 0 {
-			return usageError("leave out the files, or the flags", "compare: recordings are finished: --a, --b and --b-kernel choose what is measured")
-		}
 		return nil
 	}
 	if o.A == "" && o.B == "" && len(o.AKernels)+len(o.BKernels) == 0 {

@@ -60,6 +60,18 @@ func addComparisonFlags(cmd *cobra.Command, o *comparisonOptions, defaultBackend
 	changeUsage(fs, "seed", "seed of weights without files; given, prompts and coins follow from it too (default: theirs are secret)")
 }
 
+// onlyOfFiles refuses flags that choose what is measured where finished recordings are read: a flag is
+// never ignored.
+func onlyOfFiles(cmd *cobra.Command, allowed ...string) error {
+	var err error
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if err == nil && !slices.Contains(append(allowed, "format", "progress", "dry-run"), f.Name) {
+			err = usageError("leave out the files, or the flag", "--%s: recordings are finished: it chooses what is measured", f.Name)
+		}
+	})
+	return err
+}
+
 // changeUsage rewords a flag that a command reads its own way. The default stays unprinted where the
 // text gives one.
 func changeUsage(fs *pflag.FlagSet, name, usage string) { fs.Lookup(name).Usage = usage }

@@ -35,6 +35,9 @@ machine shows: of the raw file of a comparison, or of a short pilot of a backend
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.seeded = cmd.Flags().Changed("seed"); len(args) > 0 {
 				o.File = args[0]
+				if err := onlyOfFiles(cmd, "change", "delta"); err != nil {
+					return err
+				}
 			} else if err := o.Validate(); err != nil {
 				return err
 			}
