@@ -6,21 +6,16 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"lathe/bench"
 )
 
-// TestServeBackends speaks every protocol of every harness: the path, and what was read of the answers.
-func TestServeBackends(t *testing.T) {
-	t.Chdir(t.TempDir())
-	s := startServed(t, servedScript{tokens: []int{2, 1}})
-	const out = 7
-	n := 0
-	for _, c := range []struct{ harness, backend, path, endpoint, more string }{
+// servedWay is one protocol of one harness: where its requests go and how they are recorded.
+type servedWay struct{ harness, backend, path, endpoint, more string }
+
+func servedWays() []servedWay {
+	return []servedWay{
 		{"vllm", "openai", "/v1/completions", "completions", ""},
 		{"vllm", "vllm", "/v1/completions", "completions", ""},
 		{"vllm", "openai-chat", "/v1/chat/completions", "chat", "--endpoint /v1/chat/completions"},
@@ -41,52 +36,63 @@ func TestServeBackends(t *testing.T) {
 		{"exact", "openai-responses", "/v1/responses", "responses", ""},
 		{"exact", "sglang", "/generate", "generate", ""},
 		{"exact", "openai", "/v1/completions", "completions", "--tokenize-prompt"},
-	} {
-		n++
-		if testing.Short() && c.harness == "sglang" && n%2 == 0 {
+	}
+}
+
+// TestServeBackends speaks every protocol of every harness: the path, and what was read of the answers.
+func TestServeBackends(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := startServed(t, servedScript{tokens: []int{2, 1}})
+	for i, c := range servedWays() {
+		if testing.Short() && c.harness == "sglang" && i%2 == 1 {
 			continue // each waits a second, as SGLang's client does
 		}
-		raw := fmt.Sprintf("%d.jsonl", n)
-		length := fmt.Sprintf("--random-input-len 16 --random-output-len %d", out)
-		switch c.harness {
-		case "sglang":
-			length += " --dataset-name random-ids --random-range-ratio 1 --warmup-requests 0"
-		case "exact":
-			length = fmt.Sprintf("--input-len 16 --output-len %d --num-warmups 0", out)
-		}
-		before := len(s.seen())
-		args := append(strings.Fields("--model preset:tiny --num-prompts 3 --harness "+c.harness+" --backend "+c.backend+" "+length+" "+c.more), "--raw", raw)
 		t.Run(fmt.Sprintf("%s_%s_%s", c.harness, c.backend, strings.TrimLeft(c.more, "-")), func(t *testing.T) {
-			serveOK(t, s, args...)
-			r := reported(t, raw)
-			want := 3 * out
-			if c.harness == "sglang" && c.endpoint != "generate" && !strings.Contains(c.more, "disable-stream") {
-				want = 3 * 5 // SGLang's client asks these servers for no usage: frames are all there is
-			}
-			if got := r.classesOf(); got["ok"] != 3 || r.Exact.Metrics["total_output"] != float64(want) {
-				t.Errorf("%v, %v tokens", got, r.Exact.Metrics["total_output"])
-			}
-			for _, q := range s.seen()[before:] {
-				if q.path != c.path {
-					t.Errorf("path %s", q.path)
-				}
-			}
-			for _, q := range r.Exact.Requests {
-				if q["endpoint"] != c.endpoint {
-					t.Errorf("endpoint %v", q["endpoint"])
-				}
-			}
-			if strings.Contains(c.more, "tokenize-prompt") {
-				body := s.seen()[before].body
-				ids, _ := body["input_ids"].([]any)
-				if ids == nil {
-					ids, _ = body["prompt"].([]any)
-				}
-				if len(ids) != 16 {
-					t.Errorf("%d ids in %.200v", len(ids), body)
-				}
-			}
+			c.check(t, s, fmt.Sprintf("%d.jsonl", i+1))
 		})
+	}
+}
+
+// check runs three requests of seven tokens.
+func (c servedWay) check(t *testing.T, s *scriptedServer, raw string) {
+	const out = 7
+	length := fmt.Sprintf("--random-input-len 16 --random-output-len %d", out)
+	switch c.harness {
+	case "sglang":
+		length += " --dataset-name random-ids --random-range-ratio 1 --warmup-requests 0"
+	case "exact":
+		length = fmt.Sprintf("--input-len 16 --output-len %d --num-warmups 0", out)
+	}
+	before := len(s.seen())
+	args := append(strings.Fields("--model preset:tiny --num-prompts 3 --harness "+c.harness+" --backend "+c.backend+" "+length+" "+c.more), "--raw", raw)
+	serveOK(t, s, args...)
+	r := reported(t, raw)
+	want := 3 * out
+	if c.harness == "sglang" && c.endpoint != "generate" && !strings.Contains(c.more, "disable-stream") {
+		want = 3 * 5 // SGLang's client asks these servers for no usage: frames are all there is
+	}
+	if got := r.classesOf(); got["ok"] != 3 || r.Exact.Metrics["total_output"] != float64(want) {
+		t.Errorf("%v, %v tokens", got, r.Exact.Metrics["total_output"])
+	}
+	for _, q := range s.seen()[before:] {
+		if q.path != c.path {
+			t.Errorf("path %s", q.path)
+		}
+	}
+	for _, q := range r.Exact.Requests {
+		if q["endpoint"] != c.endpoint {
+			t.Errorf("endpoint %v", q["endpoint"])
+		}
+	}
+	if strings.Contains(c.more, "tokenize-prompt") {
+		body := s.seen()[before].body
+		ids, _ := body["input_ids"].([]any)
+		if ids == nil {
+			ids, _ = body["prompt"].([]any)
+		}
+		if len(ids) != 16 {
+			t.Errorf("%d ids in %.200v", len(ids), body)
+		}
 	}
 }
 
@@ -311,114 +317,5 @@ func TestP086_SaltedRuns(t *testing.T) {
 	}
 	if out, _ := serveOK(t, s, append(args, "--salt-seed", fmt.Sprint(header.Options.Used.SaltSeed), "--raw", "again.jsonl")...); !strings.Contains(out, "prefix cache: 100.0 %") {
 		t.Errorf("the salt was not repeated: %s", out)
-	}
-}
-
-// TestServeRetries: retries are for who asks for them, and are in the latency.
-func TestServeRetries(t *testing.T) {
-	t.Chdir(t.TempDir())
-	s := startServed(t, servedScript{before: func(w http.ResponseWriter, _ *http.Request, n int64, _ map[string]any) bool {
-		if n%3 != 0 {
-			w.WriteHeader(503)
-		}
-		return n%3 != 0
-	}})
-	serveExit(t, s, 1, small("one.jsonl", 1)...)
-	s.n.Store(0)
-	serveExit(t, s, 0, small("three.jsonl", 1, "--retries", "2", "--retry-wait", "100ms")...)
-	r := reported(t, "three.jsonl")
-	if e2el := r.Exact.Metrics["e2el_ms"].(map[string]any); r.classesOf()["ok"] != 1 || e2el["mean"].(float64) < 200 {
-		t.Errorf("%v, E2EL %v", r.classesOf(), e2el)
-	}
-}
-
-// TestServeDuration: nothing is sent after the time, what runs on is given its drain, and what is left
-// is counted with its age.
-func TestServeDuration(t *testing.T) {
-	t.Chdir(t.TempDir())
-	s := startServed(t, servedScript{before: func(_ http.ResponseWriter, r *http.Request, n int64, _ map[string]any) bool {
-		if n <= 3 {
-			<-r.Context().Done()
-		}
-		return n <= 3
-	}})
-	out, _ := serveExit(t, s, 0, small("d.jsonl", 10, "--duration", "400ms", "--drain", "200ms")...)
-	if !strings.Contains(out, "failed: 3 of 10: 3 timeout\n") || strings.Count(out, ": timeout, ended after 6") < 1 {
-		t.Errorf("stdout:\n%s", out)
-	}
-	// A rate that the time cuts off: the rest is unsent, not failed.
-	s.n.Store(10)
-	out, _ = serveExit(t, s, 0, small("cut.jsonl", 500, "--duration", "300ms", "--request-rate", "100", "--arrival", "constant")...)
-	r := reported(t, "cut.jsonl")
-	unsent, _ := r.Client["unsent"].(float64)
-	if unsent < 400 || int(unsent)+len(r.Exact.Requests) < 500 || !strings.Contains(out, "of 500 requests were not sent\n") {
-		t.Errorf("%v unsent, %d sent:\n%s", unsent, len(r.Exact.Requests), out)
-	}
-}
-
-// TestServeClosedLoop: clients that answer and think; the plan names them.
-func TestServeClosedLoop(t *testing.T) {
-	t.Chdir(t.TempDir())
-	s := startServed(t, servedScript{first: 5 * time.Millisecond})
-	out, _ := serveExit(t, s, 0, small("l.jsonl", 12, "--arrival", "closed", "--max-concurrency", "3", "--think-time", "10ms")...)
-	f, err := bench.ReadFile("l.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(out, ", peak 3;") || !strings.Contains(f.Run.Workload.Arrival, "closed loop of 3 clients, think 10ms") {
-		t.Errorf("%s\n%s", f.Run.Workload.Arrival, out)
-	}
-	if at := slices.IndexFunc(strings.Split(out, "\n"), func(l string) bool { return strings.HasPrefix(l, "schedule: ") }); at >= 0 {
-		t.Errorf("a closed loop has a schedule: %s", out)
-	}
-}
-
-// TestP048_SelfCheck: a server built in tells what the client costs: no frame is lost, the gap is the
-// server's, and where it is not the report begins with that.
-func TestP048_SelfCheck(t *testing.T) {
-	t.Chdir(t.TempDir())
-	code, out, stderr := latheWith(t, nil, "bench", "serve", "--harness", "exact", "--self-check", "--num-prompts", "8", "--output-len", "200", "--raw", "c.jsonl")
-	if code != 0 || !strings.Contains(out, "\nself-check: 8 streams of a frame each 1ms: 1600 of 1600 frames, mean gap ") || !strings.Contains(out, "\nread lag: p50 ") {
-		t.Fatalf("exit %d: %s%s", code, stderr, out)
-	}
-	r := reported(t, "c.jsonl")
-	if c := r.Client["self_check"].(map[string]any); c["frames"] != 1600.0 || c["mean_gap_ms"].(float64) < 0.9 {
-		t.Errorf("%v", c)
-	}
-	// The same capture with half the frames, as a client that lost them would have written it, and with
-	// all stamps twice as far apart.
-	for name, change := range map[string]func(read map[string]any, k int){
-		"client-limited: self-check: ": func(read map[string]any, k int) {
-			if k%2 == 1 {
-				read["b64"] = ""
-			}
-		},
-		"client-limited: self-check: the mean gap is ": func(read map[string]any, _ int) {
-			for _, key := range []string{"t_ns", "kernel_ns"} {
-				if v, ok := read[key].(json.Number); ok {
-					ns, _ := v.Int64()
-					read[key] = 2 * ns
-				}
-			}
-		},
-	} {
-		eachLine(t, "c.jsonl", "bad.jsonl", func(line map[string]any) {
-			reads, _ := line["reads"].([]any)
-			for k, r := range reads {
-				change(r.(map[string]any), k)
-			}
-			for _, key := range []string{"end"} { // behind its reads
-				if e, ok := line[key].(map[string]any); ok {
-					ns, _ := e["t_ns"].(json.Number).Int64()
-					e["t_ns"] = 2 * ns
-				}
-			}
-		})
-		if code, out, stderr := latheWith(t, nil, "report", "bad.jsonl"); code != 0 || !strings.HasPrefix(out, name) {
-			t.Errorf("%s: exit %d: %s%.400s", name, code, stderr, out)
-		}
-	}
-	if code, _, stderr := latheWith(t, nil, "bench", "serve", "--harness", "exact", "--self-check", "--base-url", "http://127.0.0.1:1"); code != 2 || !strings.Contains(stderr, "--base-url does not go with it") {
-		t.Errorf("exit %d: %s", code, stderr)
 	}
 }

@@ -80,13 +80,12 @@ func hangUp(t *testing.T, w http.ResponseWriter, reset bool, first string) {
 	conn.Close()
 }
 
-// TestServeFaults: each request gets what became of it, the others are untouched, and the run ends.
-func TestServeFaults(t *testing.T) {
-	t.Chdir(t.TempDir())
+// servedFaults are what a server can do wrong, one a request.
+func servedFaults(t *testing.T) []func(w http.ResponseWriter, r *http.Request) {
 	head := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 	frame := "data: {\"choices\":[{\"index\":0,\"text\":\" a\"}]}\n\n"
 	chunk := func(s string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(s), s) }
-	faults := []func(w http.ResponseWriter, r *http.Request){
+	return []func(w http.ResponseWriter, r *http.Request){
 		func(w http.ResponseWriter, _ *http.Request) { hangUp(t, w, false, "") },
 		func(w http.ResponseWriter, _ *http.Request) { hangUp(t, w, true, head+chunk(frame)) },
 		func(w http.ResponseWriter, _ *http.Request) { hangUp(t, w, false, head+chunk(frame)+"ff\r\ndata:") },
@@ -112,6 +111,12 @@ func TestServeFaults(t *testing.T) {
 			hangUp(t, w, false, "HTTP/1.1 200 OK\r\nX: "+strings.Repeat("y", 1<<20)+"\r\n")
 		},
 	}
+}
+
+// TestServeFaults: each request gets what became of it, the others are untouched, and the run ends.
+func TestServeFaults(t *testing.T) {
+	t.Chdir(t.TempDir())
+	faults := servedFaults(t)
 	const good = 4
 	s := startServed(t, servedScript{before: func(w http.ResponseWriter, r *http.Request, n int64, _ map[string]any) bool {
 		if n > int64(len(faults)) {
