@@ -28,7 +28,8 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
-			for name, path := range map[string]string{"GOLDEN": "../../engine/testdata/golden", "RESULTS": "../../bench/audit/testdata"} {
+			for name, path := range map[string]string{"GOLDEN": "../../engine/testdata/golden", "RESULTS": "../../bench/audit/testdata",
+				"EXAMPLES": "../../docs/examples"} {
 				abs, err := filepath.Abs(path)
 				if err != nil {
 					return err
