@@ -49,7 +49,7 @@ func runKernelBench(ctx context.Context, app *application, o kernelBenchOptions)
 		return app.printKernelBench(o, shape)
 	}
 	limit := 20 * time.Second
-	b, v, err := app.prepareKernel(ctx, operator.Options{Op: o.Op, File: o.File, Seed: uint64(o.Seed), Seeds: 1, Limit: limit, Shape: &shape,
+	b, v, err := app.prepareKernel(ctx, operator.Options{Op: o.Op, File: o.File, Seed: uint64(o.Seed), Seeds: 1, Limit: limit, Timed: &shape,
 		ISA: o.CPUISA, Threads: o.Threads})
 	if err != nil {
 		return err
@@ -63,14 +63,19 @@ func runKernelBench(ctx context.Context, app *application, o kernelBenchOptions)
 
 // shape is the decode step that the operator is called as in.
 func (o *kernelBenchOptions) shape(m modelSource) operator.Shape {
+	return stepShape(m, o.BatchSize, o.ContextLen, o.PageSize, o.KVCacheDtype, o.CPUISA)
+}
+
+// stepShape is a decode step of a model on the CPU backend.
+func stepShape(m modelSource, batch, context, page int, kv, isa string) operator.Shape {
 	c := m.config
 	s := operator.Shape{Hidden: c.Hidden, FFN: c.FFN, QHeads: c.QHeads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, Vocab: c.Vocab,
-		Batch: o.BatchSize, Context: o.ContextLen, PageSize: o.PageSize, KV: native.BF16, Products: native.F32}
-	if o.KVCacheDtype == "f32" {
+		Batch: batch, Context: context, PageSize: page, KV: native.BF16, Products: native.F32}
+	if kv == "f32" {
 		s.KV = native.F32
 	}
 	runs, _ := backendPaths()
-	if path := o.CPUISA; path == "avx512bf16" || path == "" && slices.Contains(runs, "avx512bf16") {
+	if isa == "avx512bf16" || isa == "" && slices.Contains(runs, "avx512bf16") {
 		s.Products = native.BF16
 	}
 	return s

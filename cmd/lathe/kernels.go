@@ -62,7 +62,7 @@ type kernels struct {
 
 // openKernels checks each file in a process of its own and opens those that pass. What fails is not
 // opened here. known keeps the verdicts, so that a file is checked once a command.
-func (app *application) openKernels(ctx context.Context, o engineOptions, known map[kernelFlag]operator.Verdict) (kernels, error) {
+func (app *application) openKernels(ctx context.Context, o engineOptions, m modelSource, known map[kernelFlag]operator.Verdict) (kernels, error) {
 	var k kernels
 	list, err := o.kernelFlags()
 	if err != nil {
@@ -76,7 +76,7 @@ func (app *application) openKernels(ctx context.Context, o engineOptions, known 
 		v, ok := known[flag]
 		if !ok {
 			app.term.say("checking %s=%s", flag.op, flag.file)
-			if v, err = app.checkKernel(ctx, operator.Options{Op: flag.op, File: flag.file}); err != nil {
+			if v, err = app.checkKernel(ctx, operator.Options{Op: flag.op, File: flag.file, ISA: o.CPUISA, Model: o.checkedShape(m)}); err != nil {
 				return k, err
 			}
 			known[flag] = v
@@ -91,6 +91,13 @@ func (app *application) openKernels(ctx context.Context, o engineOptions, known 
 		return k, nil
 	}
 	return k, k.open(list)
+}
+
+// checkedShape is the decode step that a kernel must be right in beside the edge cases: two sequences
+// that end within a page.
+func (o *engineOptions) checkedShape(m modelSource) *operator.Shape {
+	s := stepShape(m, 2, max(1, min(2*o.PageSize+1, m.config.MaxPosition)), o.PageSize, o.KVCacheDtype, o.CPUISA)
+	return &s
 }
 
 // open opens the libraries in this process; they are the files that were checked.

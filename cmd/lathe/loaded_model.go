@@ -42,7 +42,7 @@ func (app *application) loadModel(ctx context.Context, o engineOptions, m modelS
 	if err := app.resolveDevice(&o); err != nil {
 		return nil, err
 	}
-	k, err := app.openKernels(ctx, o, map[kernelFlag]operator.Verdict{})
+	k, err := app.openKernels(ctx, o, m, map[kernelFlag]operator.Verdict{})
 	if err != nil {
 		return nil, err
 	}

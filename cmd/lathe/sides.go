@@ -62,7 +62,7 @@ func (app *application) sideKernels(ctx context.Context, s *sides) error {
 	for i, one := range []*side{s.a, s.b} {
 		name := [...]string{compare.VariantA, compare.VariantB}[i]
 		var err error
-		if one.kernels, err = app.openKernels(ctx, one.options, known); err != nil {
+		if one.kernels, err = app.openKernels(ctx, one.options, s.source, known); err != nil {
 			return err
 		}
 		if one.kernels.refused != "" {

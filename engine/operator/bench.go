@@ -174,7 +174,7 @@ func (b *Bench) Recheck(ctx context.Context, o Options) (Verdict, error) {
 	if err != nil {
 		return v, err
 	}
-	o.Seeds, o.Progress, o.Shape = 1, nil, nil
+	o.Seeds, o.Progress, o.Model = 1, nil, nil
 	o.Seed = uint64(streamOf(b.seed, "again")) >> 11
 	v.Seed, v.Seeds = o.Seed, o.Seeds
 	err = b.checker.examineAll(o, specs)

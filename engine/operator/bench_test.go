@@ -19,7 +19,7 @@ func smallShape() Shape {
 func prepare(t *testing.T, op, file string) (*Bench, Options) {
 	t.Helper()
 	shape := smallShape()
-	o := Options{Op: op, File: file, Self: self, Seeds: 1, Shape: &shape, Threads: 2, ISA: "portable"}
+	o := Options{Op: op, File: file, Self: self, Seeds: 1, Timed: &shape, Threads: 2, ISA: "portable"}
 	b, v, err := Prepare(context.Background(), o)
 	if err != nil || b == nil {
 		t.Fatalf("seed %d: %v: %s", v.Seed, err, v.Reason())
@@ -118,10 +118,35 @@ func TestCrashWhileTimed(t *testing.T) {
 func TestModelsCallIsChecked(t *testing.T) {
 	shape := smallShape()
 	shape.HeadDim = 512 // above what the starting file takes
-	source := writeTemplate(t, "attn_decode")
-	o := Options{Op: "attn_decode", File: compile(t, source), Self: self, Seeds: 1, Shape: &shape}
+	source := writeTemplate(t, "norm_qkv_rope_append")
+	o := Options{Op: "norm_qkv_rope_append", File: compile(t, source), Self: self, Seeds: 1, Timed: &shape}
 	b, v, err := Prepare(context.Background(), o)
 	if err != nil || b != nil || v.OK || v.Findings[0].Code != SupportsNothing {
 		t.Errorf("%v, %+v", err, v)
+	}
+}
+
+// TestModelsCallsAreChecked: a kernel that is right in every edge case and wrong in the model's own
+// widths is found; a very large matrix is cut.
+func TestModelsCallsAreChecked(t *testing.T) {
+	shape := smallShape()
+	shape.FFN = 7777
+	lib := compile(t, "testdata/late/wrong_width.c")
+	if v := check(t, "silu_mul", lib, func(o *Options) { o.Seeds = 1 }); !v.OK {
+		t.Fatalf("seed %d: %s", v.Seed, v.Reason())
+	}
+	v := check(t, "silu_mul", lib, func(o *Options) { o.Seeds, o.Model = 1, &shape })
+	if v.OK || v.Findings[0].Code != WrongNumbers && v.Findings[0].Code != WrongPart {
+		t.Errorf("seed %d: %s", v.Seed, v.Reason())
+	}
+	big := Shape{Hidden: 4096, FFN: 14336, QHeads: 32, KVHeads: 8, HeadDim: 128, Vocab: 128256, Batch: 1, Context: 8, PageSize: 8, KV: native.BF16, Products: native.BF16}
+	for op, want := range map[string]int{"gemm.head": 8192, "gemm.gate_up": 8192, "gemm.down": 2304, "gemm.o": 4096} {
+		calls, cut, err := big.calls(op)
+		if err != nil || len(calls) != 1 || calls[0].(gemmSpec).n != want || cut != (op != "gemm.o") {
+			t.Errorf("%s: %v, %v, %v", op, calls, cut, err)
+		}
+	}
+	if calls, _, err := big.calls("gemm"); err != nil || len(calls) != 5 {
+		t.Errorf("gemm: %d calls, %v", len(calls), err)
 	}
 }

@@ -53,6 +53,42 @@ func (s Shape) inStep(op string) (spec, error) {
 
 const modelCase = "the model's shape"
 
+// mostWeights is how many elements the weights of a case may have; what has more is cut in its outputs.
+const mostWeights = 32 << 20
+
+// calls are the calls that a decode step makes of an operator, for its check: all roles of gemm, and
+// fewer outputs of a matrix that is very large. cut says that there was one.
+func (s Shape) calls(op string) (calls []spec, cut bool, err error) {
+	names := []string{op}
+	if op == "gemm" {
+		names = List()[2].Slots
+	}
+	for _, name := range names {
+		c, err := s.inStep(name)
+		if err != nil {
+			return nil, false, err
+		}
+		fits := func(outputs *int, k int) {
+			if most := max(64, mostWeights/k/64*64); *outputs > most {
+				*outputs, cut = most, true
+			}
+		}
+		switch v := c.(type) {
+		case gemmSpec:
+			fits(&v.n, v.k)
+			c = v
+		case gateUpSpec:
+			fits(&v.ffn, 2*v.hidden)
+			c = v
+		case headSpec:
+			fits(&v.vocab, v.hidden)
+			c = v
+		}
+		calls = append(calls, c)
+	}
+	return calls, cut, nil
+}
+
 func (s Shape) product(op, role string, e elems) (spec, error) {
 	g := gemmSpec{op: op, label: modelCase, m: s.Batch, a: e.in, w: e.weight, out: e.out, biasElem: e.out}
 	switch op {

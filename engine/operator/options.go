@@ -19,8 +19,10 @@ type Options struct {
 	Limit time.Duration
 	// Self makes the command of a process that calls Serve, without files set.
 	Self func() *exec.Cmd
-	// Shape, if set, adds the call that a decode step of a model makes.
-	Shape *Shape
+	// Model, if set, adds the calls that a decode step of it makes to the check.
+	Model *Shape
+	// Timed, if set, is the step whose call is to be timed; it is checked too.
+	Timed *Shape
 	// ISA is the numeric path of our own operator that a kernel is measured by [the best that runs].
 	ISA string
 	// Threads is how many parts a timed call has [1].

@@ -27,7 +27,7 @@ func Check(ctx context.Context, o Options) (Verdict, error) {
 }
 
 // Prepare is Check that keeps the process of a kernel that passed, so that it can be timed there; with
-// o.Shape set, in the call that a decode step of it makes. Without a file only our own operator can be
+// o.Timed set, in the call that a decode step of it makes. Without a file only our own operator can be
 // timed. The caller closes the Bench; it is nil where the kernel did not pass.
 func Prepare(ctx context.Context, o Options) (*Bench, Verdict, error) {
 	v := Verdict{Op: o.Op, File: o.File, Findings: []Finding{}, Warnings: []string{}, Precisions: []Precision{}, Threads: threadCounts()}
@@ -76,11 +76,15 @@ func (b *Bench) examine(o Options, specs []spec) error {
 		if err := b.checker.examineAll(o, specs); err != nil {
 			return err
 		}
+		if err := b.checker.examineModel(o); err != nil {
+			return err
+		}
 	}
 	if b.spec == nil || len(b.checker.verdict.Findings) > 0 {
 		return nil
 	}
 	c := b.checker
+	c.counting = false
 	l, err := c.lay(b.problem, 0, placement{front: true}, b.ours.base())
 	if err != nil {
 		return err
@@ -94,7 +98,6 @@ func (b *Bench) examine(o Options, specs []spec) error {
 	if o.File == "" {
 		return nil
 	}
-	c.counting = false
 	run, ok, err := c.begin(b.spec, b.problem)
 	if err != nil {
 		return err
@@ -136,10 +139,10 @@ func (b *Bench) conclude(v *Verdict, err error) error {
 // cases are the edge cases, and with a shape the call of a decode step.
 func (b *Bench) cases(o Options) ([]spec, error) {
 	specs, err := casesOf(o.Op)
-	if err != nil || o.Shape == nil {
+	if err != nil || o.Timed == nil {
 		return specs, err
 	}
-	if b.spec, err = o.Shape.inStep(o.Op); err != nil {
+	if b.spec, err = o.Timed.inStep(o.Op); err != nil {
 		return nil, err
 	}
 	b.problem = b.spec.build(mix(o.Seed), identities(b.spec.rows()))
@@ -155,7 +158,7 @@ func (b *Bench) arenaBytes() int { return max(1<<30, 4*b.call.end) }
 func (c *checker) examineAll(o Options, specs []spec) error {
 	total, done := o.Seeds*len(specs), 0
 	for i := range o.Seeds {
-		c.counting = i == 0
+		c.counting = i == 0 // cases, not their repetitions
 		for j, s := range specs {
 			if o.Progress != nil {
 				o.Progress(done, total)
@@ -173,13 +176,44 @@ func (c *checker) examineAll(o Options, specs []spec) error {
 				return nil
 			}
 		}
-		if len(c.verdict.Findings) > 0 {
+		if c.counting = true; len(c.verdict.Findings) > 0 {
 			return nil
 		}
 		if c.verdict.Refused == c.verdict.Cases {
 			c.verdict.found(Finding{Code: SupportsNothing, Detail: fmt.Sprintf("its _supports refuses all %d cases", c.verdict.Cases)})
 			return nil
 		}
+	}
+	return nil
+}
+
+// examineModel runs the calls that a step of the model makes.
+func (c *checker) examineModel(o Options) error {
+	if o.Model == nil || len(c.verdict.Findings) > 0 {
+		return nil
+	}
+	calls, cut, err := o.Model.calls(o.Op)
+	if err != nil {
+		return err
+	}
+	for _, s := range calls {
+		before := c.verdict.Refused
+		err := c.examine(s, mix(o.Seed-1), 1, false)
+		var end *death
+		if errors.As(err, &end) && end.finding.Case == "" {
+			end.finding.Case = s.name()
+		}
+		if err != nil {
+			return err
+		}
+		if c.verdict.Refused == before {
+			continue
+		}
+		if cut {
+			c.verdict.warn("its _supports refuses the model's call with fewer outputs, so that this call was not checked")
+			continue
+		}
+		c.verdict.found(Finding{Code: SupportsNothing, Case: s.name(), Detail: "its _supports refuses a call of the model's decode step"})
 	}
 	return nil
 }
