@@ -1,6 +1,9 @@
 package compare
 
 import (
+	"maps"
+	"slices"
+
 	"lathe/bench"
 	"lathe/bench/stat"
 )
@@ -20,7 +23,6 @@ func EpochMedians(f *bench.File, p PointResult) []EpochMedian {
 	var out []EpochMedian
 	for _, variant := range []string{VariantA, VariantB} {
 		by := map[int][]float64{}
-		last := -1
 		for _, s := range f.Steps {
 			if s.Point != p.Point || s.Phase != p.Phase || s.Warmup || s.Variant == nil || *s.Variant != variant {
 				continue
@@ -30,9 +32,8 @@ func EpochMedians(f *bench.File, p PointResult) []EpochMedian {
 				continue
 			}
 			by[s.Epoch] = append(by[s.Epoch], timeOf(s, device))
-			last = max(last, s.Epoch)
 		}
-		for e := 0; e <= last; e++ {
+		for _, e := range slices.Sorted(maps.Keys(by)) {
 			if m, ok := stat.Median(stat.Sorted(by[e])); ok {
 				out = append(out, EpochMedian{e, variant, len(by[e]), m})
 			}

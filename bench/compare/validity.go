@@ -41,7 +41,9 @@ type modes struct {
 	found     bool
 	explained bool // by the clock
 	harmless  bool // blocks that lie on one level say the same
+	beyond    bool // the change is larger than the levels could make it
 	gap       float64
+	apart     float64 // of the levels' means
 	share     float64 // of the upper level
 	cut       float64 // between the levels
 	pure      float64 // change over blocks on one level
@@ -64,7 +66,7 @@ func twoModes(all []block, device bool, e estimate) modes {
 		epochs++
 		if m.found {
 			bimodal++
-			out.gap, out.share = max(out.gap, m.gap), out.share+m.share
+			out.gap, out.apart, out.share = max(out.gap, m.gap), max(out.apart, m.apart), out.share+m.share
 		}
 		if m.explained {
 			tagged++
@@ -82,6 +84,8 @@ func twoModes(all []block, device bool, e estimate) modes {
 	out.blocks = len(pure)
 	out.pure, _ = stat.Median(stat.Sorted(pure))
 	out.harmless = modeEpochs*len(pure) >= len(all) && len(pure) >= 2*minBlocks && math.Abs(out.pure-e.mean) <= e.threshold/2
+	// At worst every slot of A lies on one level and every one of B on the other.
+	out.beyond = max(e.lo, -e.hi)-out.apart >= e.threshold
 	return out
 }
 
@@ -141,6 +145,7 @@ func split(xs []float64) modes {
 		between := left*left/float64(k) + right*right/float64(n-k) - total*total/float64(n)
 		if between > best {
 			best, at = between, k
+			m.apart = right/float64(n-k) - left/float64(k)
 		}
 	}
 	if at == 0 || spread <= 0 {
@@ -180,6 +185,8 @@ func (m modes) vote() Vote {
 		v.Detail += ": the SM clock explains it"
 	case m.harmless:
 		v.Detail += fmt.Sprintf(": the %d blocks on one level say the same (%s)", m.blocks, signed(percent(m.pure)))
+	case m.beyond:
+		v.Detail += fmt.Sprintf(": were all slots of A on one and all of B on the other (%.1f %%), the change would still be beyond the threshold", percent(m.apart))
 	default:
 		v.Effect = MadeInconclusive
 		v.Detail += fmt.Sprintf(", and the %d blocks on one level do not say the same", m.blocks)

@@ -150,21 +150,24 @@ func TestTwoModes(t *testing.T) {
 	between := func(rounds int) bool { k := (rounds - 1) / 4 % 5; return k == 2 || k == 3 } // two of an epoch's four blocks
 	for name, c := range map[string]struct {
 		slow   func(rounds int) bool // settling has two rounds a variant, a slot is one
+		by     float64               // change of B
 		tag    func(*bench.Step) (int, uint64)
 		want   Verdict
 		effect Effect
 		detail string
 	}{
-		"within blocks":  {func(rounds int) bool { return (rounds-1)%4 >= 2 }, nil, Inconclusive, MadeInconclusive, "two levels"},
-		"between blocks": {between, nil, NoDifference, Noted, "on one level say the same"},
-		"explained": {between, func(s *bench.Step) (int, uint64) {
+		"within blocks":   {func(rounds int) bool { return (rounds-1)%4 >= 2 }, 0, nil, Inconclusive, MadeInconclusive, "two levels"},
+		"near the levels": {func(rounds int) bool { return (rounds-1)%4 >= 2 }, 0.03, nil, Inconclusive, MadeInconclusive, "two levels"},
+		"far beyond":      {func(rounds int) bool { return (rounds-1)%4 >= 2 }, 0.5, nil, Slower, Noted, "would still be beyond the threshold"},
+		"between blocks":  {between, 0, nil, NoDifference, Noted, "on one level say the same"},
+		"explained": {between, 0, func(s *bench.Step) (int, uint64) {
 			if s.HostNS > 7_650_000 {
 				return 1800, 0
 			}
 			return 1980, 0
 		}, NoDifference, Noted, "the SM clock explains it"},
 	} {
-		m := noisy(8, 0)
+		m := noisy(8, c.by)
 		inner := m.cost
 		rounds := 0
 		m.cost = func(e *engine) int64 {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	"lathe/bench"
 	"lathe/bench/compare"
 	"lathe/engine"
 )
@@ -23,14 +25,32 @@ func (m *measurement) behind(ctx context.Context, rig compare.Rig) error {
 	if m.sides.refused != "" || m.sides.tooBig != "" {
 		return nil
 	}
-	m.app.term.showProgress(1, 1, "operators")
-	if err := compare.Operators(ctx, rig, m.plan, engine.OperatorNames()); err != nil {
-		return err
-	}
-	if m.fused == nil {
+	plan := m.plan
+	if plan.Points = m.sound(); len(plan.Points) == 0 {
 		return nil
 	}
-	return m.compareFused(ctx)
+	m.app.term.showProgress(1, 1, "operators")
+	err := compare.Operators(ctx, rig, plan, engine.OperatorNames())
+	if err == nil && m.fused != nil {
+		err = m.compareFused(ctx)
+	}
+	if err != nil && ctx.Err() == nil && m.rec.writer.Err() == nil { // the verdict's samples are there
+		m.app.term.warn("behind the comparison: %s", err)
+		return nil
+	}
+	return err
+}
+
+// sound are the plan's points that were measured to their end: what went wrong in a step goes wrong
+// in an instrumented one too.
+func (m *measurement) sound() []compare.Point {
+	var points []compare.Point
+	for _, pt := range m.plan.Points {
+		if slices.ContainsFunc(m.rec.file.Points, func(line bench.Point) bool { return line.Point == pt.ID && line.Status == bench.StatusOK }) {
+			points = append(points, pt)
+		}
+	}
+	return points
 }
 
 // compareFused interleaves the fused default with A. Its records are a part of the same file, its
@@ -45,7 +65,7 @@ func (m *measurement) compareFused(ctx context.Context) error {
 	plan.Delta, plan.ForceDelta, plan.Strict = nil, false, false
 	plan.Seed++
 	plan.Points = nil
-	for _, pt := range m.plan.Points {
+	for _, pt := range m.sound() {
 		pt.ID += len(m.plan.Points)
 		pt.AAFloor = nil
 		plan.Points = append(plan.Points, pt)

@@ -52,6 +52,9 @@ type surface struct {
 
 // readSurface reads the dynamic symbols of an ELF file. The file is not loaded.
 func readSurface(path string) (surface, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // opening a pipe would wait for its writer
+		return surface{}, errors.New("is no shared library: it is no regular file")
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return surface{}, plain(err)
