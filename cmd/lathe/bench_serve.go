@@ -58,15 +58,11 @@ func runBenchServe(ctx context.Context, app *application, o benchServeOptions) e
 	}
 	defer tok.close()
 	o.Used.Tokenizer = tok.name
-	r := &servedRun{app: app, o: &o, tok: tok, side: side}
-	t, err := r.prepare(ctx, keys)
-	if err != nil {
-		return err
+	r := &servedRun{app: app, o: &o, tok: tok, side: side, out: app.term.out}
+	if o.Result.Repeat > 1 && !app.dryRun {
+		return r.repeatServe(ctx, opt, keys)
 	}
-	if app.dryRun {
-		return r.dryRun(t)
-	}
-	return r.measure(ctx, opt, t, keys)
+	return r.once(ctx, opt, keys)
 }
 
 // prepare draws the prompts and their arrivals and forms the first request.
@@ -133,9 +129,9 @@ func (r *servedRun) measure(ctx context.Context, opt load.Options, t traffic, ke
 	if failed != nil && !errors.Is(failed, errMeasured) {
 		return r.abandon(failed)
 	}
-	reported := r.app.showServed(path, o, results, func() string { return r.side.answerHint(ctx, o.Used.ModelName) })
+	reported := r.show(ctx, path, results)
 	if o.Result.Format == "text" {
-		fmt.Fprintf(r.app.term.out, "raw: %s\n", path)
+		fmt.Fprintf(r.out, "raw: %s\n", path)
 	} else {
 		r.app.term.say("raw: %s", path)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -25,6 +26,8 @@ type servedRun struct {
 	client *load.Client
 	rec    *recording
 	over   atomic.Int64 // requests that have ended
+	out    io.Writer
+	report *servedReport // of the run, once it has ended
 }
 
 // before is what the harness does between the dataset and the first request that counts.

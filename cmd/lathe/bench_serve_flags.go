@@ -91,6 +91,8 @@ func addServedFlags(fs *pflag.FlagSet, o *benchServeOptions) {
 	spanVar(fs, &o.Traffic.Drain, "drain", 0, "how long requests may go on after --duration")
 	fs.StringVar(&o.Result.Raw, "raw", "", "capture (default: lathe-runs/TIME-bench-serve.jsonl)")
 	fs.BoolVar(&o.Result.Strict, "strict", false, "exit 1 if a request failed, or if the client was the bottleneck")
+	wholeVar(fs, &o.Result.Repeat, "repeat", 1, 1, "run it so many times, a numbered capture each: the median of the runs, and whether they are stable")
+	realVar(fs, &o.Result.RepeatLimit, "repeat-limit", defaultRepeatLimit, 1, "greatest over least of a figure above which --repeat calls the runs unstable; --strict fails them")
 	choiceVar(fs, &o.Result.Format, "format", "text", []string{"text", "json"}, "form of the report, and of --dry-run")
 }
 

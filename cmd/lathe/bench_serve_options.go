@@ -198,7 +198,9 @@ type servedResult struct {
 	OutputJSON        string   `json:"output_json,omitempty"` // exact
 	Raw               string   `json:"raw"`
 	Strict            bool     `json:"strict"`
-	Format            string   `json:"format"` // text | json
+	Repeat            int      `json:"repeat,omitempty"`
+	RepeatLimit       float64  `json:"repeat_limit,omitempty"` // greatest over least of a figure
+	Format            string   `json:"format"`                 // text | json
 }
 
 // servedUsed is what the flags turned out to mean.

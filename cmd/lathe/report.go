@@ -12,15 +12,11 @@ func runReport(ctx context.Context, app *application, o reportOptions) error {
 	if len(o.Semantics) > 0 {
 		return app.reportCapture(ctx, o)
 	}
-	r, err := whileNotInterrupted(ctx, func() (*bench.Reader, error) { return bench.Open(o.File) })
+	r, run, err := openHeader(ctx, o.File)
 	if err != nil {
-		return usageError("", "report: %w", err)
+		return err
 	}
 	defer r.Close()
-	run, err := headerOf(ctx, r)
-	if err != nil {
-		return usageError("", "report: %w", err)
-	}
 	if run.Command == serveCommand {
 		return app.reportServed(ctx, o, r, run)
 	}
@@ -34,11 +30,15 @@ func runReport(ctx context.Context, app *application, o reportOptions) error {
 	return report.Write(app.term.out, f, o.Format)
 }
 
-// headerOf is the header of a raw file, which is always a Reader's first record.
-func headerOf(ctx context.Context, r *bench.Reader) (*bench.Run, error) {
+// openHeader opens a raw file and reads its header, which is always a Reader's first record, ahead.
+func openHeader(ctx context.Context, path string) (*bench.Reader, *bench.Run, error) {
+	r, err := whileNotInterrupted(ctx, func() (*bench.Reader, error) { return bench.Open(path) })
+	if err != nil {
+		return nil, nil, usageError("", "report: %w", err)
+	}
 	rec, err := whileNotInterrupted(ctx, func() (any, error) { return r.Ahead(func(any) bool { return true }) })
 	if err != nil {
-		return nil, err
+		return nil, nil, usageError("", "report: %w", err)
 	}
-	return rec.(*bench.Run), nil
+	return r, rec.(*bench.Run), nil
 }

@@ -31,14 +31,22 @@ const reportExample = `  lathe bench one-batch --model preset:tiny --input-len 1
 func newReportCommand(app *application) *cobra.Command {
 	var o reportOptions
 	cmd := &cobra.Command{
-		Use:     "report FILE",
-		Short:   "Summarise a raw file; the same file gives the same bytes",
+		Use:     "report FILE...",
+		Short:   "Summarise a raw file, or captures of repeated serving runs; the same file gives the same bytes",
 		Example: reportExample,
-		Args:    oneArgument("a raw file"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError(cmd.CommandPath()+" --help shows an example", "%s: needs a raw file", cmd.CommandPath())
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.File = args[0]
 			if err := o.Validate(); err != nil {
 				return err
+			}
+			if len(args) > 1 {
+				return app.reportRuns(cmd.Context(), o, args)
 			}
 			return runReport(cmd.Context(), app, o)
 		},

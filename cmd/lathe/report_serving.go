@@ -73,12 +73,56 @@ func (app *application) reportCapture(ctx context.Context, o reportOptions) erro
 // reportServed prints what bench serve printed at the end of its run: the harness's block, the
 // readings side by side, and what the client did.
 func (app *application) reportServed(ctx context.Context, o reportOptions, r *bench.Reader, run *bench.Run) error {
+	s, err := app.openServed(ctx, o, r, run)
+	if err != nil {
+		return err
+	}
+	return s.write(app.term.out, o.Format)
+}
+
+// reportRuns puts several captures of bench serve beside each other, as --repeat does.
+func (app *application) reportRuns(ctx context.Context, o reportOptions, files []string) error {
+	if o.Format != "text" && o.Format != "json" || len(o.Semantics) > 1 {
+		return usageError("lathe report FILE", "report: several captures are printed as text or json, in one reading")
+	}
+	var runs []*serving.Result
+	limit := 0.0
+	for _, o.File = range files {
+		r, run, err := openHeader(ctx, o.File)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		if run.Command != serveCommand {
+			return usageError("lathe compare A B judges two recordings", "report: %s is of %s: only captures of bench serve stand beside each other", o.File, run.Command)
+		}
+		s, err := app.openServed(ctx, o, r, run)
+		if err != nil {
+			return err
+		}
+		reading, err := s.reading(o.Semantics)
+		if err != nil {
+			return err
+		}
+		if len(runs) > 0 && runs[0].Semantics != reading.Semantics {
+			return usageError("--semantics exact reads them all", "report: %s is read as %s and %s as %s", files[0], runs[0].Semantics, o.File, reading.Semantics)
+		}
+		runs, limit = append(runs, reading), max(limit, s.o.Result.RepeatLimit)
+	}
+	if limit == 0 {
+		limit = defaultRepeatLimit // another tool's
+	}
+	return writeRuns(app.term.out, report.ReadRuns(runs, limit), nil, o.Format == "json")
+}
+
+// openServed reads a capture by the options of its run, and of report over them.
+func (app *application) openServed(ctx context.Context, o reportOptions, r *bench.Reader, run *bench.Run) (*servedReport, error) {
 	var served benchServeOptions
 	foreign := json.Unmarshal(run.Options, &served) != nil || served.Harness == "" // another tool's
 	if foreign {
 		endpoint, err := firstEndpoint(ctx, r)
 		if err != nil {
-			return usageError("", "report: %w", err)
+			return nil, usageError("", "report: %w", err)
 		}
 		served = benchServeOptions{Harness: harnessExact, HarnessVersion: string(serving.Latest), Used: servedUsed{Endpoint: endpoint}}
 		served.Result.MetricPercentiles = "99"
@@ -86,31 +130,31 @@ func (app *application) reportServed(ctx context.Context, o reportOptions, r *be
 	o.override(&served)
 	if !foreign {
 		if err := served.readable(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	tok, err := openTokens(served.Used.Tokenizer)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer tok.close()
 	opt, err := served.readingOptions(tok.counter())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if given, err := o.servingOptions(nil); err != nil {
-		return err
+		return nil, err
 	} else if given.AcceptLength != 0 {
 		opt.AcceptLength = given.AcceptLength
 	}
 	s, err := whileNotInterrupted(ctx, func() (*servedReport, error) { return readServed(r, &served, opt) })
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, w := range s.warnings() {
 		app.term.warn("%s: %s", o.File, w)
 	}
-	return s.write(app.term.out, o.Format)
+	return s, nil
 }
 
 // semantics are the readings that were asked for, else those that fit the endpoint of a capture.

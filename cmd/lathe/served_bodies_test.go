@@ -37,7 +37,7 @@ type servedBodyCase struct {
 }
 
 // flags are the command line of a case; ok is false for pictures and for prompts that are messages,
-// which no dataset here makes, and for the keys of a routed conversation.
+// which no dataset here makes.
 func (c servedBodyCase) flags() (args []string, ok bool) {
 	text, isText := c.Prompt.(string)
 	for _, k := range []string{"multi_modal_content", "chat_messages", "image_data"} {
@@ -48,12 +48,12 @@ func (c servedBodyCase) flags() (args []string, ok bool) {
 	}
 	args = []string{"--harness", c.Harness, "--backend", c.Backend, "--model", "org/model-a", "--tokenizer", "name:chars", "--num-prompts", "4", "--dataset-name", "custom"}
 	if c.Harness == harnessVLLM {
-		return append(args, c.flagsVLLM()...), true
+		return append(args, c.vllmFlags()...), true
 	}
-	return append(args, c.flagsSGLang()...), true
+	return append(args, c.sglangFlags()...), true
 }
 
-// option is a flag whose value is an option of the case; nothing where the case lacks it.
+// option is an option of the case as a flag, nothing where it has none.
 func (c servedBodyCase) option(flag, key string) []string {
 	v := c.Options[key]
 	if v == nil {
@@ -66,7 +66,7 @@ func (c servedBodyCase) option(flag, key string) []string {
 	return []string{flag, s}
 }
 
-func (c servedBodyCase) flagsVLLM() []string {
+func (c servedBodyCase) vllmFlags() []string {
 	args := []string{"--dataset-path", "vllm.jsonl", "--custom-output-len", strconv.Itoa(c.OutputLen), "--skip-chat-template", "--num-warmups", "1"}
 	if strings.HasSuffix(c.Backend, "-chat") {
 		args = append(args, "--endpoint", "/v1/chat/completions")
@@ -87,7 +87,7 @@ func (c servedBodyCase) flagsVLLM() []string {
 	return args
 }
 
-func (c servedBodyCase) flagsSGLang() []string {
+func (c servedBodyCase) sglangFlags() []string {
 	args := []string{"--dataset-path", "sglang.jsonl", "--sharegpt-output-len", strconv.Itoa(c.OutputLen)}
 	args = slices.Concat(args, c.option("--extra-request-body", "extra_request_body"), c.option("--lora-name", "lora_name"))
 	a := c.Args

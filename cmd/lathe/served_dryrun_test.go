@@ -223,81 +223,70 @@ func spelledTokenizer(t *testing.T, vocab int, special []int, around int) string
 	return path
 }
 
-// randomCaseVLLM is one of the golden random datasets of vLLM's client.
-type randomCaseVLLM struct {
+// drawnCase is a random dataset of the golden data, of either harness.
+type drawnCase struct {
 	Seed      int
-	N         int             `json:"num_requests"`
-	InputLen  int             `json:"input_len"`
+	N         int   `json:"num_requests"`
+	Vocab     int   `json:"vocab_size"`
+	Special   []int `json:"special_ids"`
+	Around    int   `json:"num_special_tokens_to_add"`
+	Tokenizer string
+	Error     *string
+
+	InputLen  int             `json:"input_len"` // vLLM's
 	OutputLen int             `json:"output_len"`
 	Ratio     json.RawMessage `json:"range_ratio"`
 	PrefixLen int             `json:"prefix_len"`
-	Vocab     int             `json:"vocab_size"`
-	Special   []int           `json:"special_ids"`
-	Around    int             `json:"num_special_tokens_to_add"`
-	Tokenizer string
 	Requests  []plannedRow
-	Error     *string
+
+	RandomInputLen  int     `json:"random_input_len"` // SGLang's
+	RandomOutputLen int     `json:"random_output_len"`
+	RandomRatio     float64 `json:"random_range_ratio"`
+	Dataset         string
+	IDs             bool `json:"tokenize_prompt"`
+	ShareGPT        json.RawMessage
+	Rows            []plannedRow
 }
 
-// randomCaseSGLang is one of those of SGLang's.
-type randomCaseSGLang struct {
-	Seed      int
-	N         int     `json:"num_requests"`
-	InputLen  int     `json:"random_input_len"`
-	OutputLen int     `json:"random_output_len"`
-	Ratio     float64 `json:"random_range_ratio"`
-	Vocab     int     `json:"vocab_size"`
-	Around    int     `json:"num_special_tokens_to_add"`
-	Tokenizer string
-	Dataset   string
-	IDs       bool `json:"tokenize_prompt"`
-	ShareGPT  json.RawMessage
-	Rows      []plannedRow
-	Error     *string
+// flags are the command line of a case, and the rows that it has to draw.
+func (c drawnCase) flags(t *testing.T, version string) (args []string, want []plannedRow) {
+	args = []string{"--model", "m", "--harness-version", version, "--seed", strconv.Itoa(c.Seed), "--num-prompts", strconv.Itoa(c.N), "--tokenizer", spelledTokenizer(t, c.Vocab, c.Special, c.Around)}
+	if c.Dataset == "" {
+		return append(args, "--random-input-len", strconv.Itoa(c.InputLen), "--random-output-len", strconv.Itoa(c.OutputLen), "--random-range-ratio", string(c.Ratio),
+			"--random-prefix-len", strconv.Itoa(c.PrefixLen)), c.Requests
+	}
+	args = append(args, "--harness", "sglang", "--dataset-name", c.Dataset, "--random-input-len", strconv.Itoa(c.RandomInputLen), "--random-output-len", strconv.Itoa(c.RandomOutputLen),
+		"--random-range-ratio", fmt.Sprint(c.RandomRatio))
+	if c.IDs {
+		args = append(args, "--tokenize-prompt")
+	}
+	if c.ShareGPT != nil {
+		write(t, "sharegpt.json", string(c.ShareGPT))
+		args = append(args, "--dataset-path", "sharegpt.json")
+	}
+	return args, c.Rows
 }
 
 // TestServeDatasets draws every random dataset of the golden data whose tokenizer can be written as a
 // file, through the command line.
 func TestServeDatasets(t *testing.T) {
-	vllm := goldenCases[randomCaseVLLM](t, "workload", "random-vllm.json")
-	sglang := goldenCases[randomCaseSGLang](t, "workload", "random-sglang.json")
+	cases := append(goldenCases[drawnCase](t, "workload", "random-vllm.json"), goldenCases[drawnCase](t, "workload", "random-sglang.json")...)
 	t.Chdir(t.TempDir())
 	checked := 0
-	check := func(t *testing.T, args []string, want []plannedRow, failure *string) {
-		t.Helper()
-		checked++
-		if failure != nil {
-			refusedPlan(t, args...)
-			return
-		}
-		if diff := cmp.Diff(want, planned(t, args...).Requests); diff != "" {
-			t.Errorf("%q: -want +got\n%s", args, diff)
-		}
-	}
 	for _, version := range versionNames() {
-		for _, c := range vllm {
+		for _, c := range cases {
 			if c.Tokenizer != "identity" || testing.Short() && c.Vocab > 40000 { // a large vocabulary takes a second to open
 				continue
 			}
-			check(t, []string{"--model", "m", "--harness-version", version, "--seed", strconv.Itoa(c.Seed), "--num-prompts", strconv.Itoa(c.N), "--random-input-len", strconv.Itoa(c.InputLen),
-				"--random-output-len", strconv.Itoa(c.OutputLen), "--random-range-ratio", string(c.Ratio), "--random-prefix-len", strconv.Itoa(c.PrefixLen),
-				"--tokenizer", spelledTokenizer(t, c.Vocab, c.Special, c.Around)}, c.Requests, c.Error)
-		}
-		for _, c := range sglang {
-			if c.Tokenizer != "identity" || testing.Short() && c.Vocab > 40000 { // a large vocabulary takes a second to open
+			checked++
+			args, want := c.flags(t, version)
+			if c.Error != nil {
+				refusedPlan(t, args...)
 				continue
 			}
-			args := []string{"--harness", "sglang", "--model", "m", "--harness-version", version, "--seed", strconv.Itoa(c.Seed), "--num-prompts", strconv.Itoa(c.N),
-				"--dataset-name", c.Dataset, "--random-input-len", strconv.Itoa(c.InputLen), "--random-output-len", strconv.Itoa(c.OutputLen),
-				"--random-range-ratio", fmt.Sprint(c.Ratio), "--tokenizer", spelledTokenizer(t, c.Vocab, nil, c.Around)}
-			if c.IDs {
-				args = append(args, "--tokenize-prompt")
+			if diff := cmp.Diff(want, planned(t, args...).Requests); diff != "" {
+				t.Errorf("%q: -want +got\n%s", args, diff)
 			}
-			if c.ShareGPT != nil {
-				write(t, "sharegpt.json", string(c.ShareGPT))
-				args = append(args, "--dataset-path", "sharegpt.json")
-			}
-			check(t, args, c.Rows, c.Error)
 		}
 	}
 	if checked < 2*14 && !testing.Short() {

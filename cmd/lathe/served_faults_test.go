@@ -80,8 +80,8 @@ func hangUp(t *testing.T, w http.ResponseWriter, reset bool, first string) {
 	conn.Close()
 }
 
-// servedFaults are what a server can do wrong, one a request.
-func servedFaults(t *testing.T) []func(w http.ResponseWriter, r *http.Request) {
+// serverFaults are what a server may do to a request, one after the other.
+func serverFaults(t *testing.T) []func(w http.ResponseWriter, r *http.Request) {
 	head := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 	frame := "data: {\"choices\":[{\"index\":0,\"text\":\" a\"}]}\n\n"
 	chunk := func(s string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(s), s) }
@@ -116,7 +116,7 @@ func servedFaults(t *testing.T) []func(w http.ResponseWriter, r *http.Request) {
 // TestServeFaults: each request gets what became of it, the others are untouched, and the run ends.
 func TestServeFaults(t *testing.T) {
 	t.Chdir(t.TempDir())
-	faults := servedFaults(t)
+	faults := serverFaults(t)
 	const good = 4
 	s := startServed(t, servedScript{before: func(w http.ResponseWriter, r *http.Request, n int64, _ map[string]any) bool {
 		if n > int64(len(faults)) {

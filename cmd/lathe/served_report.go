@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -65,6 +66,25 @@ func (s *servedReport) own() *serving.Result {
 		return nil
 	}
 	return report.Select(s.results, sem)
+}
+
+// reading is the one that is named, else the run's own, else the exact one.
+func (s *servedReport) reading(named []string) (*serving.Result, error) {
+	if len(named) > 0 {
+		sem, err := serving.ParseSemantics(named[0])
+		if err != nil {
+			return nil, usageError("", "--semantics: %w", err)
+		}
+		r := report.Select(s.results, sem)
+		if r == nil {
+			return nil, usageError("", "--semantics: %s does not read what was sent to %s", sem, s.o.Used.Endpoint)
+		}
+		return r, nil
+	}
+	if r := s.own(); r != nil {
+		return r, nil
+	}
+	return s.exact(), nil
 }
 
 // exact is the exact reading.
@@ -207,8 +227,9 @@ func (s *servedReport) write(w io.Writer, format string) error {
 	return usageError("", "report: --format %s is of a comparison, and this is a capture of requests", format)
 }
 
-// showServed prints the report of a run that has just ended, writes its result file, and judges it.
-func (app *application) showServed(path string, o *benchServeOptions, results *servedResults, hint func() string) error {
+// show prints the report of a run that has just ended, writes its result file, and judges it.
+func (r *servedRun) show(ctx context.Context, path string, results *servedResults) error {
+	o, app := r.o, r.app
 	tok, err := openTokens(o.Used.Tokenizer)
 	if err != nil {
 		return err
@@ -218,19 +239,20 @@ func (app *application) showServed(path string, o *benchServeOptions, results *s
 	if err != nil {
 		return err
 	}
-	r, err := bench.Open(path)
+	f, err := bench.Open(path)
 	if err != nil {
 		return usageError("", "bench serve: %w", err)
 	}
-	defer r.Close()
-	s, err := readServed(r, o, opt)
+	defer f.Close()
+	s, err := readServed(f, o, opt)
 	if err != nil {
 		return err
 	}
+	r.report = s
 	for _, w := range s.warnings() {
 		app.term.warn("%s", w)
 	}
-	if err := s.write(app.term.out, o.Result.Format); err != nil {
+	if err := s.write(r.out, o.Result.Format); err != nil {
 		return err
 	}
 	file, err := results.write(s)
@@ -241,7 +263,7 @@ func (app *application) showServed(path string, o *benchServeOptions, results *s
 	if file != "" && err == nil {
 		app.term.say("result: %s", file)
 	}
-	return app.judgeServed(s, ok, failed, hint)
+	return app.judgeServed(s, ok, failed, func() string { return r.side.answerHint(ctx, o.Used.ModelName) })
 }
 
 // judgeServed is the exit code: 1 where nothing succeeded, with a hint that may ask a server that

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -70,52 +71,37 @@ func TestServeClosedLoop(t *testing.T) {
 	}
 }
 
-// TestP048_SelfCheck: a server built in tells what the client costs: no frame is lost, the gap is the
-// server's, and where it is not the report begins with that.
-func TestP048_SelfCheck(t *testing.T) {
+// TestServeComparisonCommands runs the command lines by which the harnesses' clients are compared with
+// each other: the same prompts of a file, all at once or at a rate, and a result with times of its own.
+func TestServeComparisonCommands(t *testing.T) {
 	t.Chdir(t.TempDir())
-	code, out, stderr := latheWith(t, nil, "bench", "serve", "--harness", "exact", "--self-check", "--num-prompts", "8", "--output-len", "200", "--raw", "c.jsonl")
-	if code != 0 || !strings.Contains(out, "\nself-check: 8 streams of a frame each 1ms: 1600 of 1600 frames, mean gap ") || !strings.Contains(out, "\nread lag: p50 ") {
-		t.Fatalf("exit %d: %s%s", code, stderr, out)
-	}
-	r := reported(t, "c.jsonl")
-	if c := r.Client["self_check"].(map[string]any); c["frames"] != 1600.0 || c["mean_gap_ms"].(float64) < 0.9 {
-		t.Errorf("%v", c)
-	}
-	// The same capture with half the frames, as a client that lost them would have written it, and with
-	// all stamps twice as far apart.
-	for name, change := range map[string]func(read map[string]any, k int){
-		"client-limited: self-check: ": func(read map[string]any, k int) {
-			if k%2 == 1 {
-				read["b64"] = ""
-			}
-		},
-		"client-limited: self-check: the mean gap is ": func(read map[string]any, _ int) {
-			for _, key := range []string{"t_ns", "kernel_ns"} {
-				if v, ok := read[key].(json.Number); ok {
-					ns, _ := v.Int64()
-					read[key] = 2 * ns
-				}
-			}
-		},
+	write(t, "vllm.jsonl", lines(4, `{"prompt": "one two three"}`))
+	write(t, "sglang.jsonl", lines(4, `{"conversations": [{"content": "one two three"}, {"content": "four five six"}]}`))
+	s := startServed(t, servedScript{})
+	for i, args := range []string{
+		"--backend vllm --endpoint /v1/completions --model truth --dataset-name custom --dataset-path vllm.jsonl --custom-output-len 5 --skip-chat-template --num-prompts 4 --ready-check-timeout-sec 0 " +
+			"--save-result --save-detailed --result-filename out.json --disable-tqdm",
+		"--backend vllm --endpoint /v1/completions --model truth --dataset-name custom --dataset-path vllm.jsonl --custom-output-len 5 --skip-chat-template --num-prompts 4 --ready-check-timeout-sec 0 " +
+			"--save-result --save-detailed --result-filename out.json --disable-tqdm --request-rate 400",
+		"--harness sglang --backend sglang-oai --model truth --dataset-name custom --dataset-path sglang.jsonl --sharegpt-output-len 5 --num-prompts 4 --warmup-requests 0 --output-file out.json --output-details --disable-tqdm",
 	} {
-		eachLine(t, "c.jsonl", "bad.jsonl", func(line map[string]any) {
-			reads, _ := line["reads"].([]any)
-			for k, r := range reads {
-				change(r.(map[string]any), k)
-			}
-			for _, key := range []string{"end"} { // behind its reads
-				if e, ok := line[key].(map[string]any); ok {
-					ns, _ := e["t_ns"].(json.Number).Int64()
-					e["t_ns"] = 2 * ns
-				}
-			}
-		})
-		if code, out, stderr := latheWith(t, nil, "report", "bad.jsonl"); code != 0 || !strings.HasPrefix(out, name) {
-			t.Errorf("%s: exit %d: %s%.400s", name, code, stderr, out)
+		if err := os.Remove("out.json"); i > 0 && err != nil {
+			t.Fatal(err)
 		}
-	}
-	if code, _, stderr := latheWith(t, nil, "bench", "serve", "--harness", "exact", "--self-check", "--base-url", "http://127.0.0.1:1"); code != 2 || !strings.Contains(stderr, "--base-url does not go with it") {
-		t.Errorf("exit %d: %s", code, stderr)
+		serveOK(t, s, strings.Fields(args)...)
+		var result struct {
+			TTFTs          []float64   `json:"ttfts"`
+			ITLs           [][]float64 `json:"itls"`
+			GeneratedTexts []string    `json:"generated_texts"`
+			Errors         []string    `json:"errors"`
+			StartTimes     []float64   `json:"start_times"`
+		}
+		data, err := os.ReadFile("out.json")
+		if err != nil || json.Unmarshal([]byte(strings.ReplaceAll(string(data), "Infinity", "null")), &result) != nil {
+			t.Fatalf("%v: %.300s", err, data)
+		}
+		if len(result.TTFTs) != 4 || len(result.ITLs) != 4 || len(result.Errors) != 4 || result.GeneratedTexts[0] != " a a a a a" || len(result.ITLs[0]) < 4 || strings.HasPrefix(args, "--backend") && len(result.StartTimes) != 4 {
+			t.Errorf("%s: %+v", args, result)
+		}
 	}
 }
