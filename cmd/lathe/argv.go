@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -71,6 +72,34 @@ func (p parsedArgs) args() []string {
 		out = append(append(out, "--"), p.rest...)
 	}
 	return out
+}
+
+// last is the value that counts of one of our flags, unset where it is not given.
+func (p parsedArgs) last(target, unset string) string {
+	for _, use := range p.flags {
+		if use.decl.target == target && len(use.values) > 0 {
+			unset = use.values[len(use.values)-1]
+		}
+	}
+	return unset
+}
+
+// runsKernel says whether the command will run a file of the user's as an operator.
+func (p parsedArgs) runsKernel() bool {
+	if p.last("--help", "false") != "false" || p.last("--dry-run", "false") != "false" {
+		return false
+	}
+	for _, use := range p.flags {
+		if !slices.Contains([]string{"--kernel", "--a-kernel", "--b-kernel"}, use.decl.target) {
+			continue
+		}
+		for _, v := range use.values {
+			if _, file, ok := strings.Cut(v, "="); ok && file != "" && file != builtinKernel {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // normaliseArgs reads the arguments that follow the command's words.

@@ -22,12 +22,13 @@ type recording struct {
 	clock  *bench.RunClock
 	before *bench.File // of a resumed run: what stood in the file; nil otherwise
 	file   bench.File  // header, lines and steps of this process
+	link   *link       // hears that the run goes on; nil where nobody asks
 }
 
 // startRecording opens the raw file and writes the header. path "" makes a name under lathe-runs.
 // With resume, a file that was recorded with the same options is gone on with.
 func (app *application) startRecording(run bench.Run, path string, resume bool) (*recording, error) {
-	r := &recording{clock: bench.StartClock()}
+	r := &recording{clock: bench.StartClock(), link: app.link}
 	if path == "" {
 		path = defaultRawPath(run.Command, r.clock.StartedAt())
 	}
@@ -98,6 +99,7 @@ func (r *recording) put(rec any) error {
 		r.writer.Close()
 		return err
 	}
+	r.link.raw(r.writer.Path())
 	return nil
 }
 
@@ -106,6 +108,7 @@ func (r *recording) Write(records ...any) error {
 	if err := r.writer.Write(records...); err != nil {
 		return err
 	}
+	r.link.alive()
 	for _, rec := range records {
 		switch rec := rec.(type) {
 		case bench.Point:
@@ -124,6 +127,7 @@ func (r *recording) WriteSteps(steps []bench.Step) error {
 	if err := r.writer.WriteSteps(steps); err != nil {
 		return err
 	}
+	r.link.alive()
 	for _, s := range steps {
 		if s.DeviceNS != nil {
 			ns := *s.DeviceNS

@@ -21,14 +21,27 @@ type application struct {
 	nvml   func() (device.Source, error)
 	argv   []string // as the user typed it, for the raw file
 	dryRun bool     // --dry-run
+	link   *link    // to the first process, in the one that runs a user's kernel for it; nil elsewhere
+}
+
+func newApplication(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(string) (string, bool)) *application {
+	app := &application{stdin: stdin, term: newTerminal(stdout, stderr), lookup: lookup, argv: args, nvml: device.Open}
+	app.env = func(key string) string { value, _ := lookup(key); return value }
+	return app
 }
 
 // run is the whole program: it reads args, does the command and returns the exit code. It never
 // panics: what went wrong inside is one error: line.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(string) (string, bool)) (code int) {
-	app := &application{stdin: stdin, term: newTerminal(stdout, stderr), lookup: lookup, argv: args, nvml: device.Open}
-	app.env = func(key string) string { value, _ := lookup(key); return value }
-	err := app.execute(ctx, args)
+	if len(args) > 0 && args[0] == containedProcess {
+		return runContained(ctx, args[1:], stdin, stderr, lookup)
+	}
+	return newApplication(args, stdin, stdout, stderr, lookup).run(ctx)
+}
+
+// run does the command line and says what went wrong with it.
+func (app *application) run(ctx context.Context) (code int) {
+	err := app.execute(ctx, app.argv)
 	app.term.clearProgress()
 	if err == nil && app.term.out.err != nil {
 		err = fmt.Errorf("write the results: standard output: %w", app.term.out.err)
@@ -68,6 +81,9 @@ func (app *application) execute(ctx context.Context, args []string) (err error) 
 	parsed, err := normaliseArgs(rest, g)
 	if err != nil {
 		return err
+	}
+	if app.link == nil && parsed.runsKernel() {
+		return app.contain(ctx, strings.Join(path, " "), parsed.last("--format", "text") == "text")
 	}
 	if err := judgeForeign(parsed.foreign, app.term.warn); err != nil {
 		return err

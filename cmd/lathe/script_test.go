@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == operatorProcess {
+	if len(os.Args) > 1 && (os.Args[1] == operatorProcess || os.Args[1] == containedProcess) {
 		main()
 	}
 	if os.Getenv(childVariable) != "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -79,6 +80,14 @@ func (t *terminal) say(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lineLocked(oneLine(fmt.Sprintf(format, args...)))
+}
+
+// pass writes what another process of this program said, as it said it.
+func (t *terminal) pass(p []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, _ = t.err.Write(p)
+	t.pending = t.isTTY && len(p) > 0 && !bytes.HasSuffix(p, []byte("\n")) && !bytes.HasSuffix(p, []byte("\x1b[K"))
 }
 
 func (t *terminal) lineLocked(line string) {
