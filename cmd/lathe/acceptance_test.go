@@ -33,6 +33,13 @@ func plugins(t *testing.T, planted ...string) string {
 	if dir == "" {
 		dir = t.TempDir()
 	}
+	buildPlugins(t, dir, planted...)
+	return dir
+}
+
+// buildPlugins does the same in a folder that may have others already.
+func buildPlugins(t *testing.T, dir string, planted ...string) {
+	t.Helper()
 	targets := []string{"--build", dir, "-j", "2", "--target", "lathe_cpu"}
 	for _, p := range planted {
 		name, _, _ := strings.Cut(p, "=")
@@ -43,7 +50,6 @@ func plugins(t *testing.T, planted ...string) string {
 			t.Fatalf("cmake %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
 	}
-	return dir
 }
 
 // compareOnce runs the command line in a process of its own.
@@ -135,7 +141,7 @@ func TestAcceptanceOfCompare(t *testing.T) {
 	}
 	large := math.Ceil(2*max(0.5, slices.Max(append([]float64{0}, aa.thresholds...)))*10) / 10
 	small := math.Round(large/8*100) / 100
-	plugins(t, "twin=PLANTED_SPIN=0", fmt.Sprintf("large=PLANTED_SPIN=%g", large), fmt.Sprintf("small=PLANTED_SPIN=%g", small))
+	buildPlugins(t, dir, "twin=PLANTED_SPIN=0", fmt.Sprintf("large=PLANTED_SPIN=%g", large), fmt.Sprintf("small=PLANTED_SPIN=%g", small))
 	rows := []*tally{aa}
 	for _, c := range []struct {
 		what, a, b string
