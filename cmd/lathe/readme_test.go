@@ -35,7 +35,7 @@ func readmeBlock(t *testing.T, command string) (args []string, shown []string) {
 // TestReadmeShowsWhatIsPrinted: the lines under the README's reading of the
 // speculative-decoding case are lines that the command prints, in their order.
 func TestReadmeShowsWhatIsPrinted(t *testing.T) {
-	args, shown := readmeBlock(t, "lathe report docs/example/eagle/capture.jsonl")
+	args, shown := readmeBlock(t, "lathe report docs/examples/eagle/capture.jsonl")
 	t.Chdir(repoRoot(t))
 	code, out, stderr := lathe(t, args...)
 	if code != 0 || stderr != "" {

@@ -22,7 +22,7 @@ func capture() []byte {
 	q.End = &bench.RequestEnd{Kind: "eof", TNS: int64(last)}
 	var b bytes.Buffer
 	for _, record := range []any{
-		&bench.Run{Kind: bench.KindRun, Schema: bench.Schema, Command: "docs/example/eagle", Argv: []string{"-capture"}, StartedAt: "2026-11-30T12:00:00Z",
+		&bench.Run{Kind: bench.KindRun, Schema: bench.Schema, Command: "docs/examples/eagle", Argv: []string{"-capture"}, StartedAt: "2026-11-30T12:00:00Z",
 			Workload: bench.Workload{Kind: "serve", Model: "eagle"}, Options: json.RawMessage("{}"), Warnings: []string{"written by a script: its stamps are those of the script, nothing was measured"}},
 		&q,
 		&bench.End{Kind: bench.KindEnd, DurationNS: int64(last), Reason: bench.EndCompleted},

@@ -32,7 +32,7 @@ func TestCaptureIsTheScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(kept, capture()) {
-		t.Error("capture.jsonl is not what -capture writes: go run ./docs/example/eagle -capture docs/example/eagle/capture.jsonl")
+		t.Error("capture.jsonl is not what -capture writes: go run ./docs/examples/eagle -capture docs/examples/eagle/capture.jsonl")
 	}
 }
 

@@ -2,8 +2,8 @@
 // does, by a script: 71 tokens, the first after 50 ms, then a frame every 7.5 ms
 // with 3 and 4 tokens in turn, 3.5 on average.
 //
-//	go run ./docs/example/eagle                      # http://127.0.0.1:8000
-//	go run ./docs/example/eagle -capture capture.jsonl
+//	go run ./docs/examples/eagle                      # http://127.0.0.1:8000
+//	go run ./docs/examples/eagle -capture capture.jsonl
 //
 // It speaks OpenAI's completions and chat and SGLang's generate, tells its count
 // of tokens with every frame, and answers GET /server_info with an acceptance
