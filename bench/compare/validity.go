@@ -34,6 +34,7 @@ const (
 	modeGap    = 0.01
 	modeWeight = 0.8 // of the variance
 	modeTags   = 0.8 // correlation of a mode with the clock that explains it
+	modeClear  = 1.5 // thresholds by which mean and blocks on one level must both be off zero to say the same
 )
 
 // modes are two levels between which slots switch within their epochs.
@@ -83,7 +84,11 @@ func twoModes(all []block, device bool, e estimate) modes {
 	out.share /= max(1, float64(bimodal))
 	out.blocks = len(pure)
 	out.pure, _ = stat.Median(stat.Sorted(pure))
-	out.harmless = modeEpochs*len(pure) >= len(all) && len(pure) >= 2*minBlocks && math.Abs(out.pure-e.mean) <= e.threshold/2
+	// What adds the same time to every step is a larger share of the lower level: the
+	// blocks on one level then say more than the mean, and the same of the threshold.
+	same := math.Abs(out.pure-e.mean) <= e.threshold/2 ||
+		min(out.pure, e.mean) >= modeClear*e.threshold || max(out.pure, e.mean) <= -modeClear*e.threshold
+	out.harmless = modeEpochs*len(pure) >= len(all) && len(pure) >= 2*minBlocks && same
 	// At worst every slot of A lies on one level and every one of B on the other.
 	out.beyond = max(e.lo, -e.hi)-out.apart >= e.threshold
 	return out

@@ -331,3 +331,35 @@ func TestTooNoisyIsInconclusive(t *testing.T) {
 		t.Errorf("asked for: %s %q", r.Verdict, r.Reasons)
 	}
 }
+
+// Blocks on one level that say more than the mean, as where the same time is added on
+// both levels, say the same where both are well beyond the threshold on one side.
+func TestModesOfAnAddedTime(t *testing.T) {
+	level := func(log float64, b bool) slot { return slot{b: b, host: series{log: log}} }
+	var all []block
+	for epoch := range 6 {
+		for _, c := range []struct{ first, second, change float64 }{{0, 0, 0.13}, {0, 0, 0.13}, {0.3, 0.3, 0.10}, {0, 0.3, 0.02}} {
+			b := block{epoch: epoch, change: c.change}
+			for i, log := range []float64{c.first, c.first, c.second, c.second} {
+				isB := i == 1 || i == 2
+				if isB {
+					log += 0.095
+				}
+				b.slots[i] = level(log, isB)
+			}
+			all = append(all, b)
+		}
+	}
+	for _, c := range []struct {
+		mean float64
+		want bool
+	}{{0.095, true}, {-0.095, false}, {0.02, false}, {0.125, true}} {
+		m := twoModes(all, false, estimate{mean: c.mean, lo: c.mean - 0.03, hi: c.mean + 0.03, threshold: 0.02})
+		if m.found && m.harmless != c.want {
+			t.Errorf("mean %g: harmless %v, want %v (%+v)", c.mean, m.harmless, c.want, m)
+		}
+		if c.mean == 0.095 && !m.found {
+			t.Error("the two levels were not found")
+		}
+	}
+}
