@@ -44,7 +44,10 @@
  *   - The same inputs give the same bits, and a row's bits do not depend on its
  *     neighbours in the batch when ctx->flags has LATHE_CTX_DETERMINISTIC.
  *   - Element types are the engine's choice: without `_supports` an operator must take
- *     every one; with it, what it refuses is reported before anything is timed.
+ *     every one; with it, what it refuses is reported before anything is timed. The CPU
+ *     backend gives what enters a product (out of the norm, of attention and of silu_mul)
+ *     as bf16 on its path avx512bf16 and as f32 on portable, weights as bf16, K and V in
+ *     the session's type, everything else as f32.
  */
 #ifndef LATHE_OPERATOR_H
 #define LATHE_OPERATOR_H
