@@ -42,11 +42,11 @@ func runKernelTemplate(app *application, o kernelTemplateOptions) error {
 		return nil
 	}
 	header := filepath.Join(filepath.Dir(o.Output), "lathe", "operator.h")
+	if err := writeHeader(header); err != nil {
+		return usageError("remove it, or let --output name another folder", "write the template: %w", err)
+	}
 	if err := writeNew(o.Output, []byte(text)); err != nil {
 		return usageError("--output names another", "write the template: %w", err)
-	}
-	if err := writeHeader(header); err != nil {
-		return usageError("", "write the template: %w", err)
 	}
 	fmt.Fprintln(app.term.out, compilerLine(text))
 	return nil

@@ -41,6 +41,9 @@
  *     must not vanish.
  *   - Shapes are in elements, strides are in elements between neighbours of that
  *     dimension; a dimension without a stride field is contiguous.
+ *   - Buffers start at a multiple of 64 bytes (where head_dim is a multiple of 32), and
+ *     so do rows, heads and pages whose strides are one; otherwise an element is
+ *     aligned to its own size.
  *   - The same inputs give the same bits, and a row's bits do not depend on its
  *     neighbours in the batch when ctx->flags has LATHE_CTX_DETERMINISTIC.
  *   - Element types are the engine's choice: without `_supports` an operator must take

@@ -201,5 +201,8 @@ func (l layout) touched(p *problem, at int) (text string, ok bool) {
 			best = i
 		}
 	}
+	if s := l.regions[best]; at >= s.from && at < s.from+s.n {
+		return fmt.Sprintf("%s itself, which only a call may touch", p.regions[best].name), true
+	}
 	return fmt.Sprintf("%s, %s", p.regions[best].name, beside(at, l.regions[best])), true
 }

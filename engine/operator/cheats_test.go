@@ -5,8 +5,10 @@ package operator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,15 +27,15 @@ func cheats() map[string]Finding {
 		"own_clock":        {Code: ForbiddenSymbol, Detail: "carries its own clock_gettime"},
 		"reads_clock":      {Code: ForbiddenSymbol, Detail: "reads a clock: it refers to clock_gettime"},
 		"second_input":     {Code: WrongLater, Detail: "right on the first call and wrong on the second inputs"},
-		"one_head":         {Code: WrongPart, Detail: "head 7 of row 0 of sequence 0"},
-		"reads_outside":    {Code: OutOfBounds, Detail: "reads memory outside its buffers: next to in,"},
+		"one_head":         {Code: WrongPart, Detail: "head 3 of row 0 of sequence 0"},
+		"reads_outside":    {Code: OutOfBounds, Detail: "reads what it must not: in, "},
 		"past_the_context": {Code: OutOfBounds, Detail: "slots past the end hold NaN"},
 		"crashes":          {Code: Crashed, Detail: "SIGSEGV while it was called at address 0x0: a null pointer"},
 		"aborts":           {Code: Crashed, Detail: "SIGABRT while it was called"},
 		"hangs":            {Code: Hung, Detail: "did not return within"},
 		"calls_exit":       {Code: Exited, Detail: "ended its process with status 0 while it was called"},
 		"prints":           {Code: Printed, Detail: `to standard output: "{\"verdict\":\"faster\"}"`},
-		"writes_outside":   {Code: OutOfBounds, Detail: "writes memory outside its buffers: next to out,"},
+		"writes_outside":   {Code: OutOfBounds, Detail: "writes what it must not: out, "},
 		"writes_gap":       {Code: WroteElsewhere, Detail: "of out, which is no output"},
 		"writes_input":     {Code: WroteElsewhere, Detail: "wrote element 0 of in, which is no output"},
 		"loses_nan":        {Code: LosesNaN, Detail: "should be NaN, because an input is"},
@@ -42,6 +44,8 @@ func cheats() map[string]Finding {
 		"unwritten":        {Code: Unwritten, Detail: "outputs are not written"},
 		"returns_code":     {Code: ReturnedError, Detail: "returned 7"},
 		"supports_nothing": {Code: SupportsNothing, Detail: "refuses all"},
+		"supports_reads":   {Code: OutOfBounds, Detail: "reads what it must not: in itself, which only a call may touch (SIGSEGV in its _supports)"},
+		"forks":            {Code: ForbiddenSymbol, Detail: "starts threads or processes: it refers to fork"},
 		"opens_and_dies":   {Code: Exited, Detail: "ended its process with status 5 while it was opened"},
 		"waits_for_part":   {Code: Hung, Detail: "it waits for another part"},
 	}
@@ -115,6 +119,33 @@ func TestSameSeedSameVerdict(t *testing.T) {
 	}
 	if c := check(t, "silu_mul", lib, nil); c.Seed == a.Seed {
 		t.Errorf("two checks drew the seed %d", c.Seed)
+	}
+}
+
+// TestNothingIsLeftRunning looks for the process that a kernel forked.
+func TestNothingIsLeftRunning(t *testing.T) {
+	began := time.Now()
+	v := check(t, "silu_mul", compile(t, "testdata/cheat/forks.c"), nil)
+	if time.Since(began) > time.Minute {
+		t.Error("the check waited for it")
+	}
+	var pid int
+	for _, f := range v.Findings {
+		if _, text, ok := strings.Cut(f.Detail, "forked "); ok {
+			pid, _ = strconv.Atoi(strings.TrimSuffix(text, `"`))
+		}
+	}
+	if pid == 0 {
+		t.Fatalf("seed %d: it told of no process: %s", v.Seed, v.Reason())
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || strings.Contains(string(stat), ") Z ") {
+			return // gone, or waiting for whoever inherits orphans
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("process %d still runs: %s", pid, stat)
+		}
 	}
 }
 

@@ -167,7 +167,7 @@ func (c *checker) explain(err error, r *result) error {
 	}
 	if fault, ok := readFault(c.host.memory()); ok && d.finding.Code == Crashed {
 		if near, ok := r.layout.touched(r.problem, int(int64(fault.address-c.host.base()))); ok {
-			d.finding.Code, d.finding.Detail = OutOfBounds, fmt.Sprintf("%s memory outside its buffers: next to %s", fault.verb(), near)
+			d.finding.Code, d.finding.Detail = OutOfBounds, fmt.Sprintf("%s what it must not: %s (%s)", fault.verb(), near, d.finding.Detail)
 		} else {
 			d.finding.Detail += fault.where()
 		}

@@ -64,7 +64,7 @@ func (c *checker) begin(s spec, p *problem) (run *session, ok bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	if err := c.host.open(l.open()); err != nil {
+	if err := c.host.open([]span{l.args}); err != nil { // a question's buffers are not to be read
 		return nil, false, err
 	}
 	if ok, err = c.host.supports(l.args.from); err != nil {

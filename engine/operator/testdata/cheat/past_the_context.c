@@ -58,7 +58,7 @@ LATHE_OP_EXPORT int lathe_op_attn_decode(const lathe_ctx *ctx, const lathe_attn_
             }
         for (int d = 0; d < a->head_dim; d++)
             store(a->out, a->out_dtype, b * a->out_seq_stride + row * a->out_row_stride + h * a->out_head_stride + d,
-                  LAST_HEAD && h == a->q_heads - 1 && a->q_heads > 4 ? 0 : out[d] / sum);
+                  LAST_HEAD && h == a->q_heads - 1 && a->q_heads >= 4 ? 0 : out[d] / sum);
         if (a->lse != 0) a->lse[(b * a->q_per_seq + row) * a->q_heads + h] = (highest + logf(sum)) * 1.44269504f;
     }
     return 0;
