@@ -81,6 +81,7 @@ type ClientRun struct {
 	Address     string          `json:"address"` // that connections went to
 	Proxy       string          `json:"proxy"`   // "" for none
 	Stalls      int             `json:"stalls"`  // times that reading waited for the disk
+	CPUNS       int64           `json:"cpu_ns"`  // processor time of the client from start_ns until its requests were in the file; 0: not known
 	Limits      []string        `json:"limits"`  // why the client itself may be what was measured
 	Warnings    []string        `json:"warnings"`
 }

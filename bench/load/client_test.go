@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,9 @@ func TestReadsAsTheyCame(t *testing.T) {
 		}
 	}
 	haveStamps(t, got)
+	if res.CPUNS <= 0 && runtime.GOOS == "linux" {
+		t.Errorf("%d ns of processor time", res.CPUNS)
+	}
 }
 
 // One read that brings head, chunks and end is one Read; a chunk in three reads

@@ -130,6 +130,7 @@ func (l *loop) close() {
 
 func (l *loop) run() {
 	runtime.LockOSThread() // the thread ends with the goroutine
+	promptThread()
 	defer close(l.gone)
 	defer unix.Close(l.ep)
 	defer unix.Close(l.bell)

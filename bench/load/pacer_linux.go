@@ -25,6 +25,7 @@ func newPacer(clock bench.Clock) (pacer, error) {
 		return nil, fmt.Errorf("pace sends: eventfd: %w", err)
 	}
 	runtime.LockOSThread()
+	promptThread()
 	// Without it a thread sleeps up to 50 us too long. A kernel that refuses
 	// costs just that.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)

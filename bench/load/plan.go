@@ -64,7 +64,8 @@ type Result struct {
 
 	Realised     *arrival.Realised // of open loops that were sent whole
 	Connected    Connected
-	Stalls       int // times that reading had to wait for the disk
+	Stalls       int   // times that reading had to wait for the disk
+	CPUNS        int64 // processor time of this process from the start of the run until its capture was written; 0: not known
 	Interrupted  bool
 	ClientLimits []string // why the client itself may be what was measured
 	Warnings     []string

@@ -14,7 +14,7 @@ const (
 	flushEvery  = 500 * time.Millisecond
 	batchBytes  = 8 << 20
 	batchMarks  = 128 << 10
-	bytesAReads = 1 << 20 // of one "reads" line, and of the lines written together
+	bytesAReads = 128 << 10 // of one "reads" line, and of the lines written together
 )
 
 // mark is one socket read of one exchange.
@@ -226,7 +226,9 @@ func (r *recorder) writeLines() error {
 	if len(r.records) == 0 {
 		return nil
 	}
-	return r.out.Write(r.records...)
+	err := r.out.Write(r.records...)
+	yieldThread() // a reading thread that woke meanwhile goes first
+	return err
 }
 
 // readsLine is one "reads" record, made again and again in the same memory.

@@ -47,10 +47,12 @@ func (c *Client) Run(ctx context.Context, plan Plan) (Result, error) {
 		// A server that is not there fails each request in its own right.
 		_ = c.via.ahead(ctx, n)
 	}
+	before := cpuTime()
 	r := newRunning(c, plan)
 	r.begin()
 	r.wait(ctx)
 	r.finish(ctx)
+	r.res.CPUNS = cpuTime() - before
 	return r.res, r.err
 }
 

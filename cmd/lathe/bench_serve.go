@@ -197,7 +197,7 @@ func (r *servedRun) close(ctx context.Context, res load.Result, t traffic, cut e
 	}
 	address, _ := r.client.Address()
 	line := bench.ClientRun{Kind: bench.KindClient, StartNS: res.StartNS, EndNS: res.EndNS, Planned: len(res.Sent), Unsent: res.Unsent,
-		Exponential: t.exponential, Address: address, Proxy: r.client.Proxy(), Stalls: res.Stalls,
+		Exponential: t.exponential, Address: address, Proxy: r.client.Proxy(), Stalls: res.Stalls, CPUNS: res.CPUNS,
 		Limits: orEmpty(res.ClientLimits), Warnings: orEmpty(res.Warnings), Connections: rawJSON(res.Connected), Schedule: rawJSON(res.Realised)}
 	wrote := r.rec.writer.Write(line, end)
 	if closed := r.rec.writer.Close(); wrote == nil {

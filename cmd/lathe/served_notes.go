@@ -119,6 +119,9 @@ func (s *servedReport) notes() []string {
 	if m != nil && m.Lag != nil {
 		add("read lag: p50 %s, p99 %s, max %s behind the kernel's stamps (n=%d reads)", ms(m.Lag.P50NS), ms(m.Lag.P99NS), ms(m.Lag.MaxNS), m.Lag.Reads)
 	}
+	if line := s.costNote(); line != "" {
+		out = append(out, line)
+	}
 	if all, prefill := s.occupancy(); all != nil {
 		line := fmt.Sprintf("in flight: mean %.2f", all.Mean)
 		if all.Steady != nil {
@@ -144,6 +147,23 @@ func (s *servedReport) notes() []string {
 		out = append(out, failedNotes(s.exact())...)
 	}
 	return out
+}
+
+// costNote is what the client itself took of the machine while it sent and received.
+func (s *servedReport) costNote() string {
+	c := s.capture.Client
+	if c == nil || c.CPUNS <= 0 || c.EndNS <= c.StartNS {
+		return ""
+	}
+	line := fmt.Sprintf("client CPU: %.3f s in the run, %.1f %% of a core", float64(c.CPUNS)/1e9, 100*float64(c.CPUNS)/float64(c.EndNS-c.StartNS))
+	if m := s.exact().ExactM; m != nil && m.Lag != nil && m.Lag.Reads > 0 {
+		line += fmt.Sprintf(", %.1f us a read (n=%d reads), capture included", float64(c.CPUNS)/1e3/float64(m.Lag.Reads), m.Lag.Reads)
+	}
+	var n load.Connected
+	if json.Unmarshal(c.Connections, &n) == nil && n.BusyPeak > 0 {
+		line += fmt.Sprintf("; its reading thread was busy for %.0f %% of a second at most", 100*n.BusyPeak)
+	}
+	return line
 }
 
 func (s *servedReport) scheduleNotes(add func(format string, args ...any)) {

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package load
+
+import "runtime"
+
+func promptThread() {}
+
+func yieldThread() { runtime.Gosched() }
