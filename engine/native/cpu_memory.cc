@@ -16,6 +16,9 @@ namespace {
 
 const uint64_t kHuge = 2u << 20;
 
+// What operator.h promises of a workspace, and more than anything else needs.
+const uint64_t kHeapAlign = 256;
+
 // Under AddressSanitizer blocks come from the heap, so that an overrun is seen.
 #if defined(__SANITIZE_ADDRESS__)
 const bool kFromHeap = true;
@@ -39,7 +42,7 @@ void HugeBlock::allocate(uint64_t bytes, const char *what)
     require_memory(bytes, what);
     bytes_ = bytes;
     if (kFromHeap) {
-        if (posix_memalign(&base_, 64, static_cast<size_t>(bytes == 0 ? 64 : bytes)) != 0) base_ = nullptr;
+        if (posix_memalign(&base_, kHeapAlign, static_cast<size_t>(bytes == 0 ? kHeapAlign : bytes)) != 0) base_ = nullptr;
         if (base_ != nullptr) std::memset(base_, 0, static_cast<size_t>(bytes));
         data_ = static_cast<unsigned char *>(base_);
     } else {
