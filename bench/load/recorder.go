@@ -47,6 +47,10 @@ type batch struct {
 
 func (b *batch) full() bool { return len(b.data) >= batchBytes || len(b.marks) >= batchMarks }
 
+// due says that the batch is to be written before its time, while there is still
+// room in it.
+func (b *batch) due() bool { return len(b.data) >= batchBytes/2 || len(b.marks) >= batchMarks/2 }
+
 func (b *batch) reset(number uint64) {
 	b.number = number
 	b.data, b.marks, b.streams, b.closes = b.data[:0], b.marks[:0], b.streams[:0], b.closes[:0]
@@ -95,6 +99,7 @@ func (r *recorder) add(x *exchange, t, kernel int64, body []byte, again bool) {
 	r.waitForRoom()
 	b := r.cur
 	n := int32(len(b.marks))
+	early := !b.due()
 	if x.held.number != b.number {
 		x.held = place{b.number, int32(len(b.streams))}
 		b.streams = append(b.streams, streamReads{x.job.ID, n, n})
@@ -110,7 +115,7 @@ func (r *recorder) add(x *exchange, t, kernel int64, body []byte, again bool) {
 	from := len(b.data)
 	b.data = append(b.data, body...)
 	b.marks = append(b.marks, mark{t, kernel, from, len(b.data), -1})
-	if b.full() {
+	if early && b.due() {
 		r.wake()
 	}
 }
