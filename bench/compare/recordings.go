@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -43,15 +42,14 @@ func Recordings(a, b *bench.File, o RecordingOptions) (Result, error) {
 	if o.Delta != nil && !(*o.Delta > 0 && *o.Delta < 1) {
 		return r, fmt.Errorf("compare recordings: threshold %g: want above 0 and below 1", *o.Delta)
 	}
-	interleaved := Interleaved(a)
-	if interleaved != Interleaved(b) {
-		return r, errors.New("compare recordings: one file holds an interleaved comparison, the other does not: report judges the first alone")
-	}
-	differences := unlike(a, b)
-	if interleaved {
+	differences, refused := unlike(a, b), false
+	switch interleaved := Interleaved(a); {
+	case interleaved != Interleaved(b):
+		refused = true
+		r.Reasons = append(r.Reasons, "not comparable: one file holds an interleaved comparison, the other does not; lathe report judges the first alone")
+	case interleaved:
 		differences, r.Warnings = withoutSeed(differences), []string{BesideTheSame}
 	}
-	refused := false
 	for _, d := range differences {
 		if d.refuses {
 			refused = true
@@ -76,7 +74,7 @@ func Recordings(a, b *bench.File, o RecordingOptions) (Result, error) {
 		r.Verdict = Invalid
 		return r, nil
 	}
-	if interleaved {
+	if Interleaved(a) {
 		if err := o.twoInterleaved(&r, a, b); err != nil {
 			return r, fmt.Errorf("compare recordings: %w", err)
 		}

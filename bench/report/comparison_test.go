@@ -117,6 +117,18 @@ func TestComparisonReports(t *testing.T) {
 	}
 }
 
+// TestComparisonWithoutPlan: what is left of a recording whose plan is gone is called incomplete, in
+// every form.
+func TestComparisonWithoutPlan(t *testing.T) {
+	f := load(t, "compare.jsonl.zst")
+	f.Checks = nil
+	for _, format := range []string{"text", "json", "markdown", "html"} {
+		if out := render(t, f, format); !strings.Contains(strings.Join(strings.Fields(string(out)), " "), "plan of the comparison is not in the file") {
+			t.Errorf("%s: %s", format, out)
+		}
+	}
+}
+
 // TestComparisonFormsAgree: the verdict and the change are the same in every form.
 func TestComparisonFormsAgree(t *testing.T) {
 	f := load(t, "compare.jsonl.zst")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"lathe/bench"
+	"lathe/bench/compare"
 	"lathe/bench/metric"
 	"lathe/bench/roofline"
 )
@@ -105,6 +106,8 @@ func state(f *bench.File) string {
 		return fmt.Sprintf("the run was %s; %s", plain(string(f.End.Reason)), finished)
 	case want > 0 && got < want:
 		return finished
+	case f.Run.Command == "compare" && !compare.Interleaved(f):
+		return "the plan of the comparison is not in the file: no verdict follows from what is left of it"
 	}
 	return ""
 }

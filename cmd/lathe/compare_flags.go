@@ -92,15 +92,16 @@ func (o *compareOptions) Validate() error {
 // side is the engine of one variant: the common flags with its backend and kernels.
 func (o *compareOptions) side(variant string) engineOptions {
 	e, backend, kernels := o.Engine, o.A, o.AKernels
+	e.ownFlag, e.shared = "--a-kernel", len(o.Engine.Kernels)
 	if variant == compare.VariantB {
-		backend, kernels = o.B, o.BKernels
+		backend, kernels, e.ownFlag = o.B, o.BKernels, "--b-kernel"
 	}
 	if backend != "" {
 		e.Backend = backend
 	}
 	e.Kernels = append(append([]string{}, o.Engine.Kernels...), kernels...)
 	if variant == compare.VariantA && len(o.AKernels) == 0 {
-		e.Kernels = append(e.Kernels, builtinOf(o.BKernels)...)
+		e.Kernels, e.ownFlag = append(e.Kernels, builtinOf(o.BKernels)...), "--b-kernel"
 	}
 	return e
 }

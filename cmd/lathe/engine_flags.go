@@ -35,6 +35,9 @@ type engineOptions struct {
 	Seed               int      `json:"seed"`
 	DisableCUDAGraph   bool     `json:"disable_cuda_graph"`
 	CUDAGraphMaxBS     int      `json:"cuda_graph_max_bs"` // 0: the largest batch asked for
+
+	ownFlag string // brought what follows the first shared of Kernels; "": all are of --kernel
+	shared  int
 }
 
 // maxThreads bounds --threads: above it no machine gains, and one that is typed wrong must not start

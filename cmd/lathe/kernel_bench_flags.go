@@ -39,7 +39,10 @@ func newKernelBenchCommand(app *application) *cobra.Command {
 		Short:   "Time an operator alone, its inputs cold, warm or as in a step",
 		Example: kernelBenchExample,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
+			switch len(args) {
+			case 0:
+				return usageError(cmd.CommandPath()+" --help shows an example", "%s: needs an operator", cmd.CommandPath())
+			case 1:
 				return nil
 			}
 			return operatorAndFile(cmd, args)

@@ -22,34 +22,43 @@ type kernelFlag struct{ op, file string }
 // builtinKernel is what stands for our own operator in OP=FILE.
 const builtinKernel = "builtin"
 
-// kernelFlags reads --kernel; each operator is replaced once.
+// kernelFlags reads --kernel, and what a variant has beside it; each operator is replaced once.
 func (o *engineOptions) kernelFlags() ([]kernelFlag, error) {
 	var list []kernelFlag
 	seen := map[native.Op]string{}
-	for _, k := range o.Kernels {
+	for i, k := range o.Kernels {
+		flag := o.kernelFlag(i)
 		op, file, ok := strings.Cut(k, "=")
 		if !ok || op == "" || file == "" {
-			return nil, usageError("", "--kernel: %s: must be OP=FILE", k)
+			return nil, usageError("", "%s: %s: must be OP=FILE", flag, k)
 		}
 		ops := native.ReplacedBy(op)
 		if len(ops) == 0 {
-			return nil, usageError("lathe kernel list shows them", "--kernel: %s: there is no operator %s to replace", k, op)
+			return nil, usageError("lathe kernel list shows them", "%s: %s: there is no operator %s to replace", flag, k, op)
 		}
 		for _, one := range ops {
 			if before, ok := seen[one]; ok {
-				return nil, usageError("", "--kernel: %s: %s is replaced already, by %s", k, one, before)
+				return nil, usageError("", "%s: %s: %s is replaced already, by %s", flag, k, one, before)
 			}
 			seen[one] = k
 		}
 		if ext := filepath.Ext(file); file != builtinKernel && (ext == ".cubin" || ext == ".ptx") {
-			return nil, usageError("", "--kernel: %s: this version checks and runs shared libraries only", k)
+			return nil, usageError("", "%s: %s: this version checks and runs shared libraries only", flag, k)
 		}
 		list = append(list, kernelFlag{op, file})
 	}
 	if len(list) > 0 && o.Backend == "reference" {
-		return nil, usageError("--backend cpu", "--kernel: %s: the reference has no operators to replace", o.Kernels[0])
+		return nil, usageError("--backend cpu", "%s: %s: the reference has no operators to replace", o.kernelFlag(0), o.Kernels[0])
 	}
 	return list, nil
+}
+
+// kernelFlag is the flag that brought the i-th of Kernels.
+func (o *engineOptions) kernelFlag(i int) string {
+	if o.ownFlag != "" && i >= o.shared {
+		return o.ownFlag
+	}
+	return "--kernel"
 }
 
 // kernels are the operators that a model runs with in the place of its own.
