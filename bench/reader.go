@@ -187,6 +187,13 @@ func (r *Reader) SHA256() (string, error) {
 
 // decode returns nil for a kind that it does not know.
 func decode(line []byte) (any, error) {
+	if r, ok := parseReads(line); ok {
+		return r, nil
+	}
+	return decodeJSON(line)
+}
+
+func decodeJSON(line []byte) (any, error) {
 	kind, err := kindOf(line)
 	if err != nil {
 		return nil, err
