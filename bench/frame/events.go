@@ -145,14 +145,14 @@ func (e *Events) take(line []byte, t int64, yield func(Event) bool) bool {
 }
 
 func (e *Events) dispatch(yield func(Event) bool) bool {
-	e.inside = false
-	defer func() { e.data, e.typ, e.lines = e.data[:0], e.typ[:0], 0 }()
-	if e.lines == 0 {
+	event, lines := Event{Data: e.data, Type: e.typ, Offset: e.event, T: e.stamp}, e.lines
+	e.inside, e.data, e.typ, e.lines = false, e.data[:0], e.typ[:0], 0
+	if lines == 0 {
 		return true // only an event, id or retry field
 	}
-	if len(bytes.TrimSpace(e.data)) == 0 {
+	if len(bytes.TrimSpace(event.Data)) == 0 {
 		e.Heartbeats++
 		return true
 	}
-	return yield(Event{Data: e.data, Type: e.typ, Offset: e.event, T: e.stamp})
+	return yield(event)
 }

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 )
@@ -33,12 +34,20 @@ func (e *SyntaxError) Error() string { return fmt.Sprintf("not JSON at byte %d",
 // are numbers, the last of equal keys counts, half a surrogate pair stands for
 // itself, control characters in strings are errors. A Doc is used again for the
 // next text; values taken from it are valid until then, and as long as the text.
+//
+// A text that is equal to the one before is not read again, so that readers of
+// the same frames may share a Doc.
 type Doc struct {
-	src   []byte
-	nodes []node
-	pos   int
-	err   SyntaxError
+	src    []byte
+	nodes  []node
+	pos    int // where reading failed
+	failed bool
+	err    SyntaxError
+	kept   []byte // room for src, where that is short
 }
+
+// maxKept is the longest text that is kept to be compared with the next one.
+const maxKept = 16 << 10
 
 // node is a value; the nodes of an array's or object's children follow it.
 type node struct {
@@ -49,255 +58,258 @@ type node struct {
 	from, to uint32 // the value: a string without its quotes
 	after    int32  // the node behind this one and its children
 	n        int32  // children
+	keys     uint32 // of an object: a bit for each key, by keyBit; all bits where one has escapes
+}
+
+// keyBit is a bit that most other keys do not have: frames are asked for many keys
+// that they lack.
+func keyBit(first, last byte, length int) uint32 {
+	return 1 << ((uint32(first)*3 + uint32(last)*5 + uint32(length)*7) % 32)
+}
+
+// keyBits is keyBit of the key from, to in src.
+func (d *Doc) keyBits(from, to int, escaped bool) uint32 {
+	switch {
+	case escaped:
+		return math.MaxUint32
+	case from == to:
+		return keyBit(0, 0, 0)
+	}
+	return keyBit(d.src[from], d.src[to-1], to-from)
 }
 
 // Parse reads text, which must be valid UTF-8. Its error is a *SyntaxError,
 // valid until the next call.
 func (d *Doc) Parse(text []byte) error {
-	d.src, d.nodes, d.pos = text, d.nodes[:0], 0
-	if len(text) > math.MaxUint32 {
-		return d.fail()
+	if len(d.kept) > 0 && bytes.Equal(d.kept, text) {
+		if d.failed {
+			return &d.err
+		}
+		return nil
 	}
-	d.space()
-	if !d.value(0, 0, 0, false) {
-		return d.fail()
+	d.kept = d.kept[:0]
+	d.src = text
+	if len(text) <= maxKept {
+		d.kept = append(d.kept, text...)
+		d.src = d.kept
 	}
-	if d.space(); d.pos != len(text) {
-		return d.fail()
+	d.nodes = d.nodes[:0]
+	if d.failed = !d.text(); d.failed {
+		d.nodes = d.nodes[:0]
+		d.err.Offset = d.pos
+		return &d.err
 	}
 	return nil
 }
 
-func (d *Doc) fail() error {
-	d.nodes = d.nodes[:0]
-	d.err.Offset = d.pos
-	return &d.err
+// text reads the whole of src.
+func (d *Doc) text() bool {
+	if len(d.src) > math.MaxUint32 {
+		d.pos = 0
+		return false
+	}
+	i := d.value(d.space(0), 0, node{})
+	if i < 0 {
+		return false
+	}
+	d.pos = d.space(i)
+	return d.pos == len(d.src)
 }
 
-func (d *Doc) space() {
-	for d.pos < len(d.src) {
-		switch d.src[d.pos] {
+// bad keeps where the text stopped being JSON.
+func (d *Doc) bad(i int) int {
+	d.pos = i
+	return -1
+}
+
+// space is the place of the first byte from i on that is no white space.
+func (d *Doc) space(i int) int {
+	for i < len(d.src) && d.src[i] <= ' ' {
+		switch d.src[i] {
 		case ' ', '\t', '\n', '\r':
-			d.pos++
+			i++
 		default:
-			return
+			return i
 		}
 	}
+	return i
 }
 
-func (d *Doc) peek() byte {
-	if d.pos < len(d.src) {
-		return d.src[d.pos]
+// at is the byte at i, 0 behind the end.
+func (d *Doc) at(i int) byte {
+	if i < len(d.src) {
+		return d.src[i]
 	}
 	return 0
 }
 
-// value reads one value; pos stands at its first byte.
-func (d *Doc) value(depth int, key, keyEnd uint32, keyEsc bool) bool {
-	at := len(d.nodes)
-	d.nodes = append(d.nodes, node{key: key, end: keyEnd, keyEsc: keyEsc, from: uint32(d.pos)})
-	ok := true
-	switch c := d.peek(); c {
-	case '{':
-		ok = depth < maxDepth && d.object(at, depth)
-	case '[':
-		ok = depth < maxDepth && d.array(at, depth)
+// value reads the value at i, whose key n holds, and returns the place behind it, -1
+// where it is none.
+func (d *Doc) value(i, depth int, n node) int {
+	n.from = uint32(i)
+	switch c := d.at(i); c {
+	case '{', '[':
+		self := len(d.nodes)
+		d.nodes = append(d.nodes, n)
+		switch {
+		case depth == maxDepth:
+			return d.bad(i)
+		case c == '{':
+			return d.object(self, i, depth+1)
+		}
+		return d.array(self, i, depth+1)
 	case '"':
-		d.pos++
-		var esc bool
-		esc, ok = d.str()
-		n := &d.nodes[at]
-		n.kind, n.escaped, n.from, n.to = String, esc, n.from+1, uint32(d.pos-1)
+		end, escaped := d.str(i + 1)
+		if end < 0 {
+			return -1
+		}
+		n.kind, n.escaped, n.from, n.to = String, escaped, uint32(i+1), uint32(end)
+		i = end + 1
 	default:
-		ok = d.scalar(at)
+		if i = d.scalar(i, &n); i < 0 {
+			return -1
+		}
+		n.to = uint32(i)
 	}
-	d.nodes[at].after = int32(len(d.nodes))
-	return ok
+	n.after = int32(len(d.nodes) + 1)
+	d.nodes = append(d.nodes, n)
+	return i
 }
 
-func (d *Doc) scalar(at int) bool {
-	for _, w := range [...]struct {
-		text string
-		kind Kind
-	}{{"null", Null}, {"true", True}, {"false", False}, {"NaN", Float}, {"Infinity", Float}, {"-Infinity", Float}} {
-		if len(d.src)-d.pos >= len(w.text) && string(d.src[d.pos:d.pos+len(w.text)]) == w.text {
-			d.pos += len(w.text)
-			d.nodes[at].kind, d.nodes[at].to = w.kind, uint32(d.pos)
-			return true
+// scalar reads a value that is no string, array or object.
+func (d *Doc) scalar(i int, n *node) int {
+	word := ""
+	switch d.at(i) {
+	case 'n':
+		word, n.kind = "null", Null
+	case 't':
+		word, n.kind = "true", True
+	case 'f':
+		word, n.kind = "false", False
+	case 'N':
+		word, n.kind = "NaN", Float
+	case 'I':
+		word, n.kind = "Infinity", Float
+	case '-':
+		if d.at(i+1) != 'I' {
+			return d.number(i, n)
 		}
+		word, n.kind = "-Infinity", Float
+	default:
+		return d.number(i, n)
 	}
-	return d.number(at)
-}
-
-func (d *Doc) digits() bool {
-	start := d.pos
-	for c := d.peek(); c >= '0' && c <= '9'; c = d.peek() {
-		d.pos++
-	}
-	return d.pos > start
-}
-
-func (d *Doc) number(at int) bool {
-	if d.peek() == '-' {
-		d.pos++
-	}
-	if d.peek() == '0' {
-		d.pos++
-	} else if !d.digits() {
-		return false
-	}
-	kind := Int
-	whole := d.pos // what follows it is taken only where it is whole
-	if d.peek() == '.' {
-		d.pos++
-		if d.digits() {
-			kind, whole = Float, d.pos
-		} else {
-			d.pos = whole
-			return false
-		}
-	}
-	if c := d.peek(); c == 'e' || c == 'E' {
-		d.pos++
-		if c := d.peek(); c == '+' || c == '-' {
-			d.pos++
-		}
-		if !d.digits() {
-			d.pos = whole
-			return false
-		}
-		kind = Float
-	}
-	d.nodes[at].kind, d.nodes[at].to = kind, uint32(d.pos)
-	return true
-}
-
-// str reads a string up to and with its closing quote.
-func (d *Doc) str() (escaped, ok bool) {
-	src := d.src
-	for i := d.pos; i < len(src); i++ {
-		switch c := src[i]; {
-		case c == '"':
-			d.pos = i + 1
-			return escaped, true
-		case c < ' ':
-			d.pos = i
-			return escaped, false
-		case c == '\\':
-			escaped = true
+	if len(d.src)-i < len(word) || string(d.src[i:i+len(word)]) != word {
+		if word[0] == '-' {
 			i++
-			if i == len(src) {
+		}
+		return d.bad(i)
+	}
+	return i + len(word)
+}
+
+// digits is the place behind the digits from i on.
+func (d *Doc) digits(i int) int {
+	for i < len(d.src) && d.src[i] >= '0' && d.src[i] <= '9' {
+		i++
+	}
+	return i
+}
+
+// number reads a number; a fraction and an exponent are taken only where they are whole.
+func (d *Doc) number(i int, n *node) int {
+	if d.at(i) == '-' {
+		i++
+	}
+	n.kind = Int
+	whole := i + 1
+	if d.at(i) != '0' {
+		if whole = d.digits(i); whole == i {
+			return d.bad(i)
+		}
+	}
+	if d.at(whole) == '.' {
+		end := d.digits(whole + 1)
+		if end == whole+1 {
+			return d.bad(whole)
+		}
+		n.kind, whole = Float, end
+	}
+	if c := d.at(whole); c == 'e' || c == 'E' {
+		from := whole + 1
+		if c := d.at(from); c == '+' || c == '-' {
+			from++
+		}
+		end := d.digits(from)
+		if end == from {
+			return d.bad(whole)
+		}
+		n.kind, whole = Float, end
+	}
+	return whole
+}
+
+// object reads the object at i, whose node is self.
+func (d *Doc) object(self, i, depth int) int {
+	d.nodes[self].kind = Object
+	members, keys := int32(0), uint32(0)
+	i = d.space(i + 1)
+	if d.at(i) != '}' {
+		for {
+			if d.at(i) != '"' {
+				return d.bad(i)
+			}
+			key := i + 1
+			end, escaped := d.str(key)
+			if end < 0 {
+				return -1
+			}
+			if i = d.space(end + 1); d.at(i) != ':' {
+				return d.bad(i)
+			}
+			if i = d.value(d.space(i+1), depth, node{key: uint32(key), end: uint32(end), keyEsc: escaped}); i < 0 {
+				return -1
+			}
+			members, keys = members+1, keys|d.keyBits(key, end, escaped)
+			if i = d.space(i); d.at(i) != ',' {
 				break
 			}
-			switch src[i] {
-			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-			case 'u':
-				if _, ok := hex4(src, i+1); !ok {
-					d.pos = i
-					return escaped, false
-				}
-				i += 4
-			default:
-				d.pos = i
-				return escaped, false
+			i = d.space(i + 1)
+		}
+		if d.at(i) != '}' {
+			return d.bad(i)
+		}
+	}
+	d.nodes[self].keys = keys
+	d.close(self, i+1, members)
+	return i + 1
+}
+
+// close ends the array or object whose node is self before the place i.
+func (d *Doc) close(self, i int, children int32) {
+	n := &d.nodes[self]
+	n.to, n.n, n.after = uint32(i), children, int32(len(d.nodes))
+}
+
+// array reads the array at i, whose node is self.
+func (d *Doc) array(self, i, depth int) int {
+	d.nodes[self].kind = Array
+	elements := int32(0)
+	i = d.space(i + 1)
+	if d.at(i) != ']' {
+		for {
+			if i = d.value(i, depth, node{}); i < 0 {
+				return -1
 			}
+			elements++
+			if i = d.space(i); d.at(i) != ',' {
+				break
+			}
+			i = d.space(i + 1)
+		}
+		if d.at(i) != ']' {
+			return d.bad(i)
 		}
 	}
-	d.pos = len(src)
-	return escaped, false
-}
-
-func hex4(src []byte, at int) (rune, bool) {
-	if at+4 > len(src) {
-		return 0, false
-	}
-	var r rune
-	for _, c := range src[at : at+4] {
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c >= 'a' && c <= 'f':
-			c -= 'a' - 10
-		case c >= 'A' && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
-	return r, true
-}
-
-func (d *Doc) object(at, depth int) bool {
-	d.nodes[at].kind = Object
-	d.pos++
-	d.space()
-	if d.peek() == '}' {
-		d.pos++
-		d.nodes[at].to = uint32(d.pos)
-		return true
-	}
-	for {
-		if d.peek() != '"' {
-			return false
-		}
-		d.pos++
-		key := uint32(d.pos)
-		esc, ok := d.str()
-		if !ok {
-			return false
-		}
-		keyEnd := uint32(d.pos - 1)
-		d.space()
-		if d.peek() != ':' {
-			return false
-		}
-		d.pos++
-		d.space()
-		if !d.value(depth+1, key, keyEnd, esc) {
-			return false
-		}
-		d.nodes[at].n++
-		d.space()
-		switch d.peek() {
-		case ',':
-			d.pos++
-			d.space()
-		case '}':
-			d.pos++
-			d.nodes[at].to = uint32(d.pos)
-			return true
-		default:
-			return false
-		}
-	}
-}
-
-func (d *Doc) array(at, depth int) bool {
-	d.nodes[at].kind = Array
-	d.pos++
-	d.space()
-	if d.peek() == ']' {
-		d.pos++
-		d.nodes[at].to = uint32(d.pos)
-		return true
-	}
-	for {
-		if !d.value(depth+1, 0, 0, false) {
-			return false
-		}
-		d.nodes[at].n++
-		d.space()
-		switch d.peek() {
-		case ',':
-			d.pos++
-			d.space()
-		case ']':
-			d.pos++
-			d.nodes[at].to = uint32(d.pos)
-			return true
-		default:
-			return false
-		}
-	}
+	d.close(self, i+1, elements)
+	return i + 1
 }

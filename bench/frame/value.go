@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"bytes"
 	"iter"
 	"math"
 	"strconv"
@@ -46,7 +47,10 @@ func (v Value) Truthy() bool {
 	switch v.Kind() {
 	case True:
 		return true
-	case Int, Float:
+	case Int:
+		n := v.d.nodes[v.i]
+		return bytes.ContainsAny(v.d.src[n.from:n.to], "123456789")
+	case Float:
 		f, ok := v.Float()
 		return !ok || f != 0
 	case String:
@@ -68,10 +72,21 @@ func (v Value) Int() (n int64, ok bool) {
 		return 0, true
 	case Int:
 		x := v.d.nodes[v.i]
-		n, err := strconv.ParseInt(string(v.d.src[x.from:x.to]), 10, 64)
-		return n, err == nil
+		return integer(v.d.src[x.from:x.to])
 	}
 	return 0, false
+}
+
+// integer is the value of an integer's text; ok is false beyond int64.
+func integer(text []byte) (n int64, ok bool) {
+	if len(text) > 18 || text[0] == '-' {
+		n, err := strconv.ParseInt(string(text), 10, 64)
+		return n, err == nil
+	}
+	for _, c := range text {
+		n = n*10 + int64(c-'0')
+	}
+	return n, true
 }
 
 // Float is a number's value; true and false are numbers, as in Python.
@@ -97,23 +112,35 @@ func (v Value) Raw() string {
 	return string(v.d.src[n.from:n.to])
 }
 
+func bitOf(key string) uint32 {
+	if key == "" {
+		return keyBit(0, 0, 0)
+	}
+	return keyBit(key[0], key[len(key)-1], len(key))
+}
+
 // Get is the member of an object with that key: of equal ones the last.
 // Missing where there is none or v is no object.
 func (v Value) Get(key string) Value {
-	if v.Kind() != Object {
+	if v.Kind() != Object || v.d.nodes[v.i].keys&bitOf(key) == 0 {
 		return Value{}
 	}
-	found := Value{}
-	d, i := v.d, v.i+1
+	d, i, found := v.d, v.i+1, int32(0)
 	for range d.nodes[v.i].n {
 		n := &d.nodes[i]
-		raw := d.src[n.key:n.end]
-		if !n.keyEsc && string(raw) == key || n.keyEsc && string(unescape(nil, raw)) == key {
-			found = Value{d, i}
+		if n.keyEsc {
+			if string(unescape(nil, d.src[n.key:n.end])) == key {
+				found = i
+			}
+		} else if int(n.end-n.key) == len(key) && string(d.src[n.key:n.end]) == key {
+			found = i
 		}
 		i = n.after
 	}
-	return found
+	if found == 0 { // the root, which is no member
+		return Value{}
+	}
+	return Value{d, found}
 }
 
 // First is the first element of an array; Missing where there is none.
@@ -175,6 +202,19 @@ func (v Value) AppendText(dst []byte) []byte {
 func (v Value) Text() string {
 	var buf [64]byte
 	return string(v.AppendText(buf[:0]))
+}
+
+// Says says whether v is a string of that text.
+func (v Value) Says(text string) bool {
+	if v.Kind() != String {
+		return false
+	}
+	n := v.d.nodes[v.i]
+	raw := v.d.src[n.from:n.to]
+	if n.escaped {
+		raw = unescape(nil, raw)
+	}
+	return string(raw) == text
 }
 
 // unescape resolves the escapes of a string that Parse has accepted.
