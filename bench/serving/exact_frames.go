@@ -63,7 +63,7 @@ func once(to **int64, t int64) {
 }
 
 // read takes one read; its stamp is the kernel's where there is one.
-func (x *exactFrames) read(r bench.Read) {
+func (x *exactFrames) read(r *bench.Read) {
 	t := r.TNS
 	if r.KernelNS != nil {
 		t = *r.KernelNS

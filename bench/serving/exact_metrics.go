@@ -249,7 +249,7 @@ func exactPeaks(all []ExactRequest) (tokens, frames int64) {
 			first, seen = q.SentNS, true
 		}
 	}
-	byFrame, byToken := map[int64]int64{}, map[int64]int64{}
+	var byFrame, byToken perSecond
 	for i := range all {
 		q := &all[i]
 		if !q.Success || q.TTFTNS == nil {
@@ -257,9 +257,9 @@ func exactPeaks(all []ExactRequest) (tokens, frames int64) {
 		}
 		t := q.SentNS + *q.TTFTNS - first
 		for k := 0; ; k++ {
-			byFrame[t/1e9]++
+			byFrame.add(t/1e9, 1)
 			if q.FrameTokens != nil {
-				byToken[t/1e9] += q.FrameTokens[k]
+				byToken.add(t/1e9, q.FrameTokens[k])
 			}
 			if k == len(q.Gaps) {
 				break
@@ -267,13 +267,40 @@ func exactPeaks(all []ExactRequest) (tokens, frames int64) {
 			t += q.Gaps[k]
 		}
 	}
-	most := func(m map[int64]int64) (n int64) {
-		for _, x := range m {
-			n = max(n, x)
-		}
-		return n
+	return byToken.most(), byFrame.most()
+}
+
+// perSecond counts by the second; what falls into one second in a row is added at
+// once.
+type perSecond struct {
+	counts map[int64]int64
+	second int64
+	run    int64
+}
+
+func (p *perSecond) add(second, n int64) {
+	if second != p.second {
+		p.flush()
+		p.second = second
 	}
-	return most(byToken), most(byFrame)
+	p.run += n
+}
+
+func (p *perSecond) flush() {
+	if p.counts == nil {
+		p.counts = map[int64]int64{}
+	}
+	p.counts[p.second] += p.run
+	p.run = 0
+}
+
+// most is the highest count, at least 0.
+func (p *perSecond) most() (n int64) {
+	p.flush()
+	for _, x := range p.counts {
+		n = max(n, x)
+	}
+	return n
 }
 
 // exactNotes says in words what two figures that look alike do not mean.

@@ -31,7 +31,7 @@ func readPayload(root frame.Value, say func(v frame.Value, native bool)) payload
 		p.failed, p.problem = true, errorText(e)
 		return p
 	}
-	if o := root.Get("object"); o.Is(frame.String) && o.Text() == "error" {
+	if o := root.Get("object"); o.Says("error") {
 		p.failed, p.problem = true, errorText(root)
 		return p
 	}

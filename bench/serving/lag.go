@@ -1,31 +1,42 @@
 package serving
 
-import (
-	"math/bits"
-	"slices"
-)
+import "math/bits"
 
 // lags is a histogram of the client's own lag: user-space stamp less kernel
 // stamp of a read. Its buckets are 1/64 of a power of two wide, so that it is
 // small, whatever the number of reads.
 type lags struct {
-	buckets map[int64]int
+	buckets []int // by lagBucket
 	n       int
 	max     int64
 }
 
+// lagBucket is the bucket of a lag that is not negative. Below 128 ns each has its own.
+func lagBucket(ns int64) int {
+	shift := max(bits.Len64(uint64(ns))-7, 0)
+	return shift*64 + int(ns>>shift)
+}
+
+// topOf is what the lags of a bucket are taken for.
+func topOf(bucket int) int64 {
+	if bucket < 128 {
+		return int64(bucket)
+	}
+	shift := bucket/64 - 1
+	return int64(bucket-shift*64+1) << shift
+}
+
 func (l *lags) add(ns int64) {
-	if l.buckets == nil {
-		l.buckets = map[int64]int{}
+	if l.n == 0 {
 		l.max = ns
 	}
 	l.n++
 	l.max = max(l.max, ns)
-	if ns = max(ns, 0); ns >= 128 {
-		shift := bits.Len64(uint64(ns)) - 7
-		ns = (ns>>shift + 1) << shift
+	i := lagBucket(max(ns, 0))
+	if i >= len(l.buckets) {
+		l.buckets = append(l.buckets, make([]int, i+1-len(l.buckets))...)
 	}
-	l.buckets[ns]++
+	l.buckets[i]++
 }
 
 // Lag is the client's own lag in nanoseconds: how much later user space had a
@@ -41,16 +52,11 @@ func (l *lags) summary() *Lag {
 	if l.n == 0 {
 		return nil
 	}
-	edges := make([]int64, 0, len(l.buckets))
-	for b := range l.buckets {
-		edges = append(edges, b)
-	}
-	slices.Sort(edges)
 	at := func(p int) int64 {
 		need, seen := (l.n*p+99)/100, 0
-		for _, b := range edges {
-			if seen += l.buckets[b]; seen >= need {
-				return min(b, l.max)
+		for i, n := range l.buckets {
+			if seen += n; seen >= need {
+				return min(topOf(i), l.max)
 			}
 		}
 		return l.max

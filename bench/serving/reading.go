@@ -23,7 +23,7 @@ type Reading struct {
 	sem    Semantics
 	opt    Options
 	sw     Switches
-	doc    frame.Doc
+	doc    *frame.Doc // scratch; Scan shares one
 	open   map[string]*request
 	done   []Outcome
 	exact  []ExactRequest
@@ -50,7 +50,7 @@ func NewReading(sem Semantics, opt Options) (*Reading, error) {
 	if sem.Wire == Responses && !sw.ResponsesBackend {
 		return nil, fmt.Errorf("semantics %s: not in version %s", sem, opt.Version)
 	}
-	return &Reading{sem: sem, opt: opt, sw: sw, open: map[string]*request{}, first: -1}, nil
+	return &Reading{sem: sem, opt: opt, sw: sw, doc: new(frame.Doc), open: map[string]*request{}, first: -1}, nil
 }
 
 // Semantics is whose reading it is.
@@ -64,33 +64,46 @@ func (g *Reading) request(id string) *request {
 	q = &request{}
 	switch {
 	case g.sem.Harness == Exact:
-		q.exact = newExact(&g.doc, &g.lag)
+		q.exact = newExact(g.doc, &g.lag)
 	case g.sem.Wire == Responses:
-		q.frames = newResponses(g.sw, &g.doc)
+		q.frames = newResponses(g.sw, g.doc)
 	case g.sem.Harness == VLLM:
-		q.frames = newVLLM(g.sem.Wire, g.sw, &g.doc)
+		q.frames = newVLLM(g.sem.Wire, g.sw, g.doc)
 	default:
-		q.frames = newSGLang(g.sem.Wire, g.opt.DisableStream, g.sw, &g.doc)
+		q.frames = newSGLang(g.sem.Wire, g.opt.DisableStream, g.sw, g.doc)
 	}
 	g.open[id] = q
 	return q
 }
 
 // Reads takes reads of a request that is not closed yet.
-func (g *Reading) Reads(r *bench.Reads) { g.request(r.ID).take(g, r.Reads) }
+func (g *Reading) Reads(r *bench.Reads) { takeReads([]*Reading{g}, r.ID, r.Reads) }
 
-func (q *request) take(g *Reading, reads []bench.Read) {
-	for _, r := range reads {
-		g.last = max(g.last, r.TNS)
-		if g.sem.Harness != VLLM {
-			q.keep(r.B64)
-		}
-		if q.exact != nil {
-			q.exact.read(r)
-			continue
-		}
-		q.frames.read(r.B64, r.TNS)
+// takeReads feeds reads of one request to readings, each read to all of them: a
+// frame that is the same to each is then parsed once.
+func takeReads(readings []*Reading, id string, reads []bench.Read) {
+	var room [4]*request
+	requests := room[:0]
+	for _, g := range readings {
+		requests = append(requests, g.request(id))
 	}
+	for i := range reads {
+		for k, g := range readings {
+			requests[k].take(g, &reads[i])
+		}
+	}
+}
+
+func (q *request) take(g *Reading, r *bench.Read) {
+	g.last = max(g.last, r.TNS)
+	if g.sem.Harness != VLLM {
+		q.keep(r.B64)
+	}
+	if q.exact != nil {
+		q.exact.read(r)
+		return
+	}
+	q.frames.read(r.B64, r.TNS)
 }
 
 // What is kept of a body for the text of an error: less where it looks like an
@@ -105,16 +118,26 @@ func (q *request) keep(b []byte) {
 	if start := bytes.TrimLeft(q.head, " \r\n"); bytes.HasPrefix(start, []byte("data:")) || bytes.HasPrefix(start, []byte(":")) {
 		limit = headOfStream
 	}
-	if n := min(len(b), limit-len(q.head)); n > 0 {
-		q.head = append(q.head, b[:n]...)
+	n := min(len(b), limit-len(q.head))
+	if n <= 0 {
+		return
 	}
+	if q.head == nil {
+		q.head = make([]byte, 0, headOfStream)
+	}
+	q.head = append(q.head, b[:n]...)
 }
 
 // Request takes a request's own line, which closes it.
 func (g *Reading) Request(r *bench.Request) {
+	takeReads([]*Reading{g}, r.ID, r.Reads)
+	g.close(r)
+}
+
+// close closes a request whose reads have been taken.
+func (g *Reading) close(r *bench.Request) {
 	q := g.request(r.ID)
 	delete(g.open, r.ID)
-	q.take(g, r.Reads)
 	if r.End != nil {
 		g.last = max(g.last, r.End.TNS)
 	}

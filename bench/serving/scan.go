@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"lathe/bench"
+	"lathe/bench/frame"
 )
 
 // Capture is what a capture holds besides its requests.
@@ -25,46 +26,45 @@ func (c *Capture) DurationNS() int64 {
 	return c.End.DurationNS
 }
 
-// ahead is how many lines of a capture are held for a reading that is slower
+// ahead is how many lines of a capture are held for readings that are slower
 // than the file.
 const ahead = 16
 
 // Scan feeds a capture to the readings, once through, and returns the rest of
-// it. Their results are then to be taken. Each reading runs beside the others.
+// it. Their results are then to be taken. The readings run beside the decoding of
+// the file, and read by read beside each other: most frames are the same bytes to
+// all of them, and the document that they share is read once.
 func Scan(r *bench.Reader, readings ...*Reading) (*Capture, error) {
-	feeds := make([]chan any, len(readings))
-	var all sync.WaitGroup
-	for i, g := range readings {
-		feed := make(chan any, ahead)
-		feeds[i] = feed
-		all.Go(func() {
-			for rec := range feed {
-				g.record(rec)
-			}
-		})
+	doc := new(frame.Doc)
+	for _, g := range readings {
+		g.doc = doc
 	}
-	c := &Capture{}
-	err := c.scan(r, func(rec any) {
-		for _, feed := range feeds {
-			feed <- rec
+	feed := make(chan any, ahead)
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		for rec := range feed {
+			record(readings, rec)
 		}
 	})
-	for _, feed := range feeds {
-		close(feed)
-	}
-	all.Wait()
+	c := &Capture{}
+	err := c.scan(r, func(rec any) { feed <- rec })
+	close(feed)
+	reading.Wait()
 	if err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-func (g *Reading) record(rec any) {
+func record(readings []*Reading, rec any) {
 	switch v := rec.(type) {
 	case *bench.Reads:
-		g.Reads(v)
+		takeReads(readings, v.ID, v.Reads)
 	case *bench.Request:
-		g.Request(v)
+		takeReads(readings, v.ID, v.Reads)
+		for _, g := range readings {
+			g.close(v)
+		}
 	}
 }
 

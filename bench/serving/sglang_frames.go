@@ -157,13 +157,13 @@ func (s *sglangFrames) completion(root frame.Value, t int64) failure {
 	if !text.Is(frame.String) {
 		return python(typeError)
 	}
-	s.chunk(text.AppendText, t)
+	s.chunk(text.AppendText(s.text), t)
 	return s.usage(root.Get("usage"))
 }
 
-// chunk adds a text to what has been generated.
-func (s *sglangFrames) chunk(text func([]byte) []byte, t int64) {
-	s.text = text(s.text)
+// chunk takes a frame with text, which makes all text so far.
+func (s *sglangFrames) chunk(all []byte, t int64) {
+	s.text = all
 	s.stamps, s.ends = append(s.stamps, t), append(s.ends, uint32(len(s.text)))
 }
 
@@ -193,35 +193,33 @@ func (s *sglangFrames) chat(root frame.Value, t int64) failure {
 	if f.bad() {
 		return f
 	}
-	content, f := said(first.Get("delta"))
-	if f.bad() || len(content) == 0 {
-		return f
+	text, f := appendSaid(s.text, first.Get("delta"))
+	if !f.bad() && len(text) > len(s.text) {
+		s.chunk(text, t)
 	}
-	s.chunk(func(b []byte) []byte { return append(b, content...) }, t)
-	return failure{}
+	return f
 }
 
-// said is reasoning and content of a delta or message; a missing or null one
-// says nothing.
-func said(delta frame.Value) (string, failure) {
+// appendSaid appends reasoning and content of a delta or message; a missing or null
+// one says nothing. After a failure the text is to be left out.
+func appendSaid(text []byte, delta frame.Value) ([]byte, failure) {
 	if !delta.Truthy() {
-		return "", failure{}
+		return text, failure{}
 	}
 	if !delta.Is(frame.Object) {
-		return "", python(attributeError)
+		return text, python(attributeError)
 	}
-	var all strings.Builder
 	reasoning := delta.Get("reasoning_content")
 	if !reasoning.Truthy() {
 		reasoning = delta.Get("reasoning")
 	}
 	for _, v := range [...]frame.Value{reasoning, delta.Get("content")} {
 		if v.Truthy() && !v.Is(frame.String) {
-			return "", python(typeError)
+			return text, python(typeError)
 		}
-		all.WriteString(v.Text())
+		text = v.AppendText(text)
 	}
-	return all.String(), failure{}
+	return text, failure{}
 }
 
 func (s *sglangFrames) close(r *bench.Request, head []byte) Outcome {
@@ -354,11 +352,11 @@ func (s *sglangFrames) answer(o *Outcome, r *bench.Request) failure {
 	if message.Is(frame.Missing) {
 		return python(keyError)
 	}
-	content, f := said(message)
+	text, f := appendSaid(s.text[:0], message)
 	if f.bad() {
 		return f
 	}
-	s.text = append(s.text[:0], content...)
+	s.text = text
 	o.Latency = seconds(r.End.TNS) - o.Start()
 	o.TTFT = o.Latency
 	return s.usage(root.Get("usage"))
