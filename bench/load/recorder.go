@@ -14,7 +14,7 @@ const (
 	flushEvery  = 500 * time.Millisecond
 	batchBytes  = 8 << 20
 	batchMarks  = 128 << 10
-	bytesAReads = 128 << 10 // of one "reads" line, and of the lines written together
+	bytesAReads = 32 << 10 // of one "reads" line, and of the lines written together
 )
 
 // mark is one socket read of one exchange.
