@@ -147,6 +147,10 @@ func (v *View) survival(o *Outcome, asked, lost int) {
 		failed = *v.Failed
 	}
 	switch {
+	case asked == 0 && *v.Completed == 0 && failed == 0:
+		o.Doubt = true
+		say("No request was made: the figures are no measurements.")
+		return
 	case lost == 0 && failed == 0:
 		say("%s, and every one succeeded: the percentiles are of all of them.", plural(asked, "request"))
 		return

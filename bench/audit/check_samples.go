@@ -3,6 +3,8 @@ package audit
 import (
 	"fmt"
 	"math"
+
+	"lathe/bench/serving"
 )
 
 // decode is the sum over the answers of more than one token: samples of ITL,
@@ -126,7 +128,7 @@ func (v *View) apart(o *Outcome, d decode, ratio float64) {
 			say("%s %% of the time behind the first token is in no sample of ITL.", number(100*share))
 		}
 	}
-	v.conclude(o, each, ratio)
+	v.conclude(o, d, each, ratio)
 }
 
 // requested says that output lengths may be those asked for.
@@ -143,10 +145,13 @@ func tokens(n float64) string {
 	return number(n) + " tokens"
 }
 
-func (v *View) conclude(o *Outcome, each, ratio float64) {
+func (v *View) conclude(o *Outcome, d decode, each, ratio float64) {
 	say := func(format string, args ...any) { o.Words = append(o.Words, fmt.Sprintf(format, args...)) }
 	near := math.Abs(ratio-1) <= noticeable
 	switch {
+	case v.isSGLang() && v.WireKnown && v.Wire == serving.Native && each > 1+noticeable:
+		o.Doubt = !near
+		say("On the native backend a sample is a token, so that ITL is the time between tokens. The first frames held %s on average, which have no sample and are in TPOT's n - 1 all the same: that alone makes the ratio %s.", tokens(1+float64(d.tokens-d.samples)/float64(d.requests)), number(each))
 	case v.Split:
 		say("The printed ITL is the time between tokens by that split, so that a ratio near 1 is expected; a frame held %s.", tokens(each))
 	case v.requested() && each > 1+noticeable:

@@ -56,6 +56,23 @@ func oneTokenFirst(a, b side) string {
 	return "every answer of n tokens has n - 1 samples of ITL: the first frame held one"
 }
 
+// severalTokensFirst says by what a native file shows that first frames held
+// several tokens: those have no sample.
+func severalTokensFirst(a, b side) string {
+	for i, s := range []side{a, b} {
+		n := 0
+		for k := range s.Requests {
+			if r := &s.Requests[k]; r.OK && int64(r.Events) < r.Output-1 {
+				n++
+			}
+		}
+		if native(s) && s.Detailed && n > 0 {
+			return fmt.Sprintf("in %s, %s of n tokens with fewer than n - 1 samples of ITL", letter(i), plural(n, "answer"))
+		}
+	}
+	return ""
+}
+
 // everyAnswerHadTokens says by what two files show that no answer was empty.
 func everyAnswerHadTokens(a, b side) string {
 	for _, s := range []side{a, b} {

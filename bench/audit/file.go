@@ -142,6 +142,10 @@ type File struct {
 	Traits   []Trait  // of offline and kernel files
 	Warnings []string
 
+	// survived is how many requests of a capture succeed and fail by the rules of a
+	// harness's newest release.
+	survived map[Harness][2]int
+
 	raw *bench.File // of an offline recording
 	run *bench.Run  // of a capture
 }

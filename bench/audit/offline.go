@@ -23,7 +23,7 @@ func (c *Comparison) offline() {
 	c.Comparable = true
 	differ := func(id, topic, x, y, keeps string) {
 		c.Comparable = false
-		c.Rows = append(c.Rows, Finding{ID: id, Topic: topic, Effect: Moves, A: x, B: y, Moves: []Move{{Everything, "either way"}}, Keeps: keeps})
+		c.Rows = append(c.Rows, Finding{ID: id, Topic: topic, Effect: Moves, A: x, B: y, Moves: []Move{{Everything, eitherWay}}, Keeps: keeps})
 	}
 	switch {
 	case a.Kind != b.Kind:
@@ -34,10 +34,10 @@ func (c *Comparison) offline() {
 		refused, noted := compare.Unlike(a.raw, b.raw)
 		for _, what := range refused {
 			c.Comparable = false
-			c.Rows = append(c.Rows, Finding{ID: "W3", Topic: "run", Effect: Moves, A: what, Moves: []Move{{Everything, "either way"}}, Keeps: "nothing"})
+			c.Rows = append(c.Rows, Finding{ID: "W3", Topic: "run", Effect: Moves, A: what, Moves: []Move{{Everything, eitherWay}}, Keeps: "nothing"})
 		}
 		for _, what := range noted {
-			c.RuledOut = append(c.RuledOut, Remark{"W3", "run", what + ": said, but no reason by itself"})
+			c.RuledOut = append(c.RuledOut, Remark{ID: "W3", Topic: "run", Why: what + ": said, but no reason by itself"})
 		}
 	default:
 		c.byTraits(differ)
@@ -51,16 +51,16 @@ func (c *Comparison) byTraits(differ func(id, topic, x, y, keeps string)) {
 		switch {
 		case t.Value == other:
 		case other == "":
-			c.NotTold = append(c.NotTold, Remark{"W3", t.Name, "A, " + t.Value + "; B does not say"})
+			c.NotTold = append(c.NotTold, Remark{ID: "W3", Topic: t.Name, Why: "A, " + t.Value + "; B does not say"})
 		case t.Refuses:
 			differ("W3", t.Name, t.Value, other, "nothing")
 		default:
-			c.RuledOut = append(c.RuledOut, Remark{"W3", t.Name, t.Value + " in A, " + other + " in B: said, but no reason by itself"})
+			c.RuledOut = append(c.RuledOut, Remark{ID: "W3", Topic: t.Name, Why: t.Value + " in A, " + other + " in B: said, but no reason by itself"})
 		}
 	}
 	for _, t := range c.B.Traits {
 		if c.A.trait(t.Name) == "" {
-			c.NotTold = append(c.NotTold, Remark{"W3", t.Name, "A does not say; B, " + t.Value})
+			c.NotTold = append(c.NotTold, Remark{ID: "W3", Topic: t.Name, Why: "A does not say; B, " + t.Value})
 		}
 	}
 }

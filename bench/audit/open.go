@@ -74,7 +74,7 @@ func open(path string, entry int, o Options) (*File, error) {
 	}
 	text, err := bench.OpenText(path)
 	if err != nil {
-		return nil, err
+		return nil, cutStream(err)
 	}
 	defer text.Close()
 	head := bufio.NewReaderSize(text, headSize)
@@ -87,9 +87,17 @@ func open(path string, entry int, o Options) (*File, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(head, MaxFile+1))
 	if err != nil {
-		return nil, err
+		return nil, cutStream(err)
 	}
 	return parse(data, filepath.Base(path), entry, o)
+}
+
+// cutStream says in words that compressed data ends too early.
+func cutStream(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("its compressed data is cut short: %w", err)
+	}
+	return err
 }
 
 // ours says whether a file begins as a raw file does.
@@ -148,13 +156,22 @@ func values(d *frame.Doc, data []byte) (texts [][]byte, warnings []string, err e
 				return texts, []string{fmt.Sprintf("line %d, the last, is torn and was left out", i+1)}, nil
 			}
 			if len(texts) == 0 {
-				return nil, nil, errors.New(text)
+				return nil, nil, errors.New(text + cutShort(data))
 			}
 			return nil, nil, fmt.Errorf("line %d is not JSON", i+1)
 		}
 		texts = append(texts, line)
 	}
 	return texts, nil, nil
+}
+
+// cutShort says of a JSON text that cannot be read that it does not end as one.
+func cutShort(data []byte) string {
+	data = bytes.TrimSpace(data)
+	if (data[0] == '{' || data[0] == '[') && data[len(data)-1] != '}' && data[len(data)-1] != ']' {
+		return ": it is cut short"
+	}
+	return ""
 }
 
 // last says whether only blank lines follow.

@@ -21,6 +21,9 @@ type Move struct {
 	Direction string // "higher in B", "lower in B", "either way", "only in A", "only in B"
 }
 
+// eitherWay is the direction of a row whose direction is not known.
+const eitherWay = "either way"
+
 // Finding is a row that two files differ in.
 type Finding struct {
 	ID, Topic string
@@ -32,7 +35,12 @@ type Finding struct {
 }
 
 // Remark is a row without a finding, and why.
-type Remark struct{ ID, Topic, Why string }
+type Remark struct {
+	ID, Topic, Why string
+	// Rare says that the two differ, but on streams of a kind only that the files do
+	// not tell.
+	Rare bool
+}
 
 // Comparison is what [Compare] says of two files.
 type Comparison struct {
@@ -98,6 +106,11 @@ func (c *Comparison) likened(capture, to *File) *File {
 	f := *capture
 	f.Harness, f.Versions, f.Backend = to.Harness, to.Versions, to.Backend
 	f.Counts, f.Stats, f.Requests, f.Work.AcceptLength = to.Counts, to.Stats, to.Requests, to.Work.AcceptLength
+	if n, ok := capture.survived[to.Harness]; ok && slices.Contains(to.Versions, serving.Latest) {
+		f.Counts.Completed, f.Counts.Failed = &n[0], &n[1]
+	} else {
+		f.Counts.Completed, f.Counts.Failed = capture.Counts.Completed, capture.Counts.Failed
+	}
 	f.Detailed, f.MultiTurn, f.Other, f.Load.Probes = to.Detailed, to.MultiTurn, to.Other, to.Load.Probes
 	f.Work.GoodputAsked, f.Work.ReportedSLOs = to.Work.GoodputAsked, to.Work.ReportedSLOs
 	switch to.Harness {
@@ -122,13 +135,13 @@ func (c *Comparison) row(r *row, a, b *File) {
 	switch {
 	case x.unknown != "" || y.unknown != "":
 		if len(c.Uncovered) == 0 || r.state != nil {
-			c.NotTold = append(c.NotTold, Remark{r.id, r.topic, unknownWhy(x, y)})
+			c.NotTold = append(c.NotTold, Remark{ID: r.id, Topic: r.topic, Why: unknownWhy(x, y)})
 		}
 		return
 	case r.equal != nil:
 		same, open := r.equal(sa, sb)
 		if open != "" {
-			c.NotTold = append(c.NotTold, Remark{r.id, r.topic, open})
+			c.NotTold = append(c.NotTold, Remark{ID: r.id, Topic: r.topic, Why: open})
 		}
 		if same {
 			return
@@ -142,7 +155,7 @@ func (c *Comparison) row(r *row, a, b *File) {
 	}
 	if r.ruledOut != nil {
 		if why := r.ruledOut(sa, sb); why != "" {
-			c.RuledOut = append(c.RuledOut, Remark{r.id, r.topic, why})
+			c.RuledOut = append(c.RuledOut, Remark{ID: r.id, Topic: r.topic, Why: why})
 			return
 		}
 	}
@@ -151,13 +164,14 @@ func (c *Comparison) row(r *row, a, b *File) {
 	}
 	if r.rare != nil && f.Evidence == "" {
 		if condition := r.rare(x, y); condition != "" {
-			c.NotTold = append(c.NotTold, Remark{r.id, r.topic, "the rules differ where " + condition + ": A, " + x.does + "; B, " + y.does})
+			c.NotTold = append(c.NotTold, Remark{r.id, r.topic, "where " + condition + ": A, " + x.does + "; B, " + y.does, true})
 			return
 		}
 	}
 	if f.Moves = r.directions(sa, sb, x, y); r.list != nil {
 		f.Moves = r.list(sa, sb)
 	}
+	f.Moves = c.held(f.Moves)
 	c.Rows = append(c.Rows, f)
 }
 
@@ -195,7 +209,7 @@ func (r *row) directions(a, b side, x, y stance) []Move {
 		if by != nil {
 			d = by[f]
 		}
-		m := Move{f, "either way"}
+		m := Move{f, eitherWay}
 		switch {
 		case r.oneSided:
 			m.Direction = r.only(a, b)
@@ -223,6 +237,20 @@ func (r *row) only(a, b side) string {
 
 // absent is the stance of a file that lacks a figure.
 const absent = "not in it"
+
+// held leaves out the figures that neither file has.
+func (c *Comparison) held(moves []Move) []Move {
+	kept := make([]Move, 0, len(moves))
+	for _, m := range moves {
+		if c.A.holds(m.Figure) || c.B.holds(m.Figure) {
+			kept = append(kept, m)
+		}
+	}
+	if len(kept) == 0 {
+		return moves
+	}
+	return kept
+}
 
 // close says what is left.
 func (c *Comparison) close() {

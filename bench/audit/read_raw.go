@@ -33,7 +33,49 @@ func openRaw(path string, _ Options) (*File, error) {
 	if steps || c.requests == 0 && !served(run) {
 		return openSteps(path)
 	}
-	return c.file()
+	f, err := c.file()
+	if err != nil {
+		return nil, err
+	}
+	return f, f.readSurvivors(path)
+}
+
+// readSurvivors reads a capture by every harness that fits its endpoint, for who
+// takes which request for a success: an answer of status 200 may end in an error.
+func (f *File) readSurvivors(path string) error {
+	in, err := bench.Open(path)
+	if err != nil {
+		return rawError{err}
+	}
+	defer in.Close()
+	_, results, err := serving.Read(in, serving.Fitting(f.Backend), serving.Options{Version: serving.Latest})
+	if err != nil {
+		return rawError{err}
+	}
+	f.survived = map[Harness][2]int{}
+	for _, r := range results {
+		n, by := [2]int{}, Harness(r.Semantics.Harness)
+		for i := range r.Requests {
+			n[index(r.Requests[i].Success)]++
+		}
+		for i := range r.Exact {
+			n[index(r.Exact[i].Success)]++
+			by = Lathe
+		}
+		f.survived[by] = n
+	}
+	if n, ok := f.survived[Lathe]; ok {
+		f.Counts.Completed, f.Counts.Failed = &n[0], &n[1]
+	}
+	return nil
+}
+
+// index is 0 for a success and 1 for a failure.
+func index(success bool) int {
+	if success {
+		return 0
+	}
+	return 1
 }
 
 // served says whether a run's header is that of a serving client.
@@ -49,7 +91,10 @@ func openSteps(path string) (*File, error) {
 	if err != nil {
 		return nil, rawError{err}
 	}
-	f := &File{Form: "recording of " + raw.Run.Command, Kind: Offline, Harness: Lathe, raw: raw}
+	if raw.Run.Command == "" && len(raw.Steps)+len(raw.Iterations) == 0 {
+		return nil, errors.New("its header names no command, and it holds no measurement")
+	}
+	f := &File{Form: strings.TrimSuffix("recording of "+raw.Run.Command, " of "), Kind: Offline, Harness: Lathe, raw: raw}
 	f.Work.Model = raw.Run.Workload.Model
 	question := "synchronised steps of an engine in the process"
 	if len(raw.Steps) == 0 && len(raw.Iterations) > 0 {

@@ -19,7 +19,7 @@ func isSGLang(v frame.Value) bool {
 // Rust client.
 func readSGLang(v frame.Value, o Options) (*File, error) {
 	d := &fields{v: v}
-	f := &File{Form: "SGLang result line as its Python client writes it", Kind: Serving, Harness: SGLang, Versions: serving.Versions(), Stats: statistics(v)}
+	f := &File{Form: "SGLang result line as its Python client writes it", Kind: Serving, Harness: SGLang, Versions: serving.Versions(), Stats: d.statistics()}
 	if !v.Get("protocol").Is(frame.Missing) {
 		f.Form, f.Harness = "SGLang result line as its Rust client writes it", SGLangRust
 		f.Versions = sglangVersions(func(sw serving.Switches) bool { return sw.RustClient })

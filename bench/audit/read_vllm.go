@@ -17,7 +17,7 @@ func isVLLM(v frame.Value) bool {
 // client.
 func readVLLM(v frame.Value, o Options) (*File, error) {
 	d := &fields{v: v}
-	f := &File{Form: "vLLM result as its Python client writes it", Kind: Serving, Harness: VLLM, Versions: vllmVersions(v), Stats: statistics(v)}
+	f := &File{Form: "vLLM result as its Python client writes it", Kind: Serving, Harness: VLLM, Versions: vllmVersions(v), Stats: d.statistics()}
 	if !v.Get("max_model_len").Is(frame.Missing) || !v.Get("steady_state").Is(frame.Missing) || !v.Get("input_throughput").Is(frame.Missing) {
 		f.Form, f.Harness, f.Versions = "vLLM result as its Rust client writes it", VLLMRust, serving.Versions()
 	}

@@ -40,9 +40,9 @@ func aggregateRows() []row {
 			arises: func(a, b side) bool { return a.Work.GoodputAsked && b.Work.GoodputAsked }},
 		{id: "E10", topic: "goodput", reading: true, oneSided: true, moves: []Figure{Goodput}, keeps: "everything else", state: held(Goodput, "asked for"), arises: bothHarnessed},
 		{id: "E11", topic: "failed requests", reading: true, moves: append(times(), Completed, FailedCount), keeps: "nothing, until the failures of both are known", state: failures, ruledOut: noFailures,
-			arises: bothHarnessed},
-		{id: "E12", topic: "failed requests in the statistics", moves: append(times(), Tails, InputTokens, OutputTokens, RequestRate, InputRate, OutputRate, TotalRate), keeps: "nothing: the times are those of the survivors", state: survivors,
-			arises: func(a, b side) bool { _, x := a.failed(); _, y := b.failed(); return x && y }},
+			arises: func(a, b side) bool { return bothHarnessed(a, b) && a.Harness != b.Harness }},
+		{id: "E12", topic: "failed requests in the statistics", reading: true, captures: true, moves: append(times(), Tails, InputTokens, OutputTokens, RequestRate, InputRate, OutputRate, TotalRate), keeps: "nothing: the times are those of the survivors", state: survivors,
+			arises: func(a, b side) bool { return harnessed(a) && harnessed(b) || !lacksFailures(a) && !lacksFailures(b) }},
 		{id: "E13", topic: "no successful request", moves: []Figure{Everything}, keeps: "nothing", state: func(s side) stance {
 			if s.Counts.Completed != nil && *s.Counts.Completed == 0 {
 				return told("no request succeeded: the zeros are no measurements")
@@ -140,9 +140,15 @@ func failures(s side) stance {
 	return untold("failed requests are not told")
 }
 
+// lacksFailures says that a file does not tell how many requests failed.
+func lacksFailures(s side) bool { _, known := s.failed(); return !known }
+
 // survivors says which share of the requests the statistics are of.
 func survivors(s side) stance {
-	failed, _ := s.failed()
+	failed, known := s.failed()
+	if !known {
+		return untold("how many requests failed is not in the file, so that its figures may be those of the survivors")
+	}
 	total, _ := s.total()
 	switch share := 100 * float64(failed) / float64(max(1, total)); {
 	case failed == 0:

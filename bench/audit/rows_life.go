@@ -199,7 +199,14 @@ func meanLengths(s side) (in, out float64, ok bool) {
 const (
 	lengthTolerance = 0.1
 	specialTokens   = 4
+	// otherTokenizer is how far the counts of two tokenizers are apart at most for
+	// the same text to be likely.
+	otherTokenizer = 1.5
 )
+
+// fromServer says that a file's input tokens are the server's count and not that
+// of the client's rows.
+func fromServer(s side) bool { return of(VLLM, GuideLLM)(s) }
 
 // sameWork compares what was asked: data sets where both tell them, and mean
 // lengths. A count that is only the requested length may also agree by the
@@ -221,13 +228,17 @@ func sameWork(a, b side) (same bool, unknown string) {
 			return true, "so many requests failed that the lengths of the rest say nothing of the data set"
 		}
 	}
-	input := near(inA, inB, specialTokens) || a.MultiTurn || b.MultiTurn || chatTemplate(a, b)
+	otherSource := fromServer(a) != fromServer(b)
+	input := near(inA, inB, specialTokens) || otherSource && max(inA, inB) <= otherTokenizer*min(inA, inB) || a.MultiTurn || b.MultiTurn || chatTemplate(a, b)
 	output := near(outA, outB, 0) || near(retokened(a, outA), retokened(b, outB), 0)
 	if !input || !output {
 		return false, ""
 	}
 	if a.Work.Dataset != "" && a.Work.Dataset == b.Work.Dataset {
 		return true, ""
+	}
+	if !near(inA, inB, specialTokens) {
+		return true, fmt.Sprintf("mean lengths agree but for who counted the input: %s and %s input, %s and %s output tokens a request", number(inA), number(inB), number(outA), number(outB))
 	}
 	return true, fmt.Sprintf("the data sets are not told by both; mean lengths agree: %s and %s input, %s and %s output tokens a request", number(inA), number(inB), number(outA), number(outB))
 }
@@ -293,6 +304,10 @@ func workRows() []row {
 			}
 			return told(fmt.Sprintf("%s, %s, %d cores, %s", h.OS, h.Arch, h.Cores, h.CPU))
 		}},
+		{id: "W5", topic: "endpoint", moves: []Figure{TTFT, E2EL, InputTokens}, keeps: "ITL, TPOT", arises: func(a, b side) bool { return a.WireKnown && b.WireKnown && a.Wire != b.Wire },
+			state: func(s side) stance { return told(wireName(s.File)) }, equal: func(a, b side) (bool, string) {
+				return true, "A, " + wireName(a.File) + "; B, " + wireName(b.File) + ": what the server does besides (chat template, parsers) is not told"
+			}},
 		{id: "W4", topic: "whose rules", moves: []Figure{Everything}, keeps: "the numbers of requests, where both count them alike", state: func(s side) stance {
 			if harnessed(s) || s.Harness == Lathe {
 				return told("those of the tables")

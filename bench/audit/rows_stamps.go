@@ -58,10 +58,10 @@ func frameRows() []row {
 			{is: on(serving.Chat, SGLang, SGLangRust), does: "those without text or reasoning; their gap goes to the next sample", class: "text", reads: up(ITL)},
 			{is: on(serving.Native, SGLang, SGLangRust), does: "those in which the server's count does not grow; their gap goes to the next sample", class: "text", reads: up(ITL)},
 		}, ruledOut: oneTokenAFrame},
-		{id: "C5", topic: "tokens of the first frame", reading: true, moves: []Figure{ITL, PeakRate}, keeps: "TTFT, TPOT, E2EL; token counts", rules: []rule{
+		{id: "C5", topic: "tokens of the first frame", reading: true, moves: []Figure{ITL, PeakRate}, keeps: "TTFT, TPOT, E2EL; token counts", arises: func(a, b side) bool { return !bothByToken(a, b) }, rules: []rule{
 			{is: on(serving.Native, SGLang, SGLangRust), does: "none of them has a sample of ITL"},
 			{is: harnessed, does: "they are one event"},
-		}, rare: always("the first frame of an answer held more than one token"), ruledOut: oneTokenFirst},
+		}, rare: always("the first frame of an answer held more than one token"), ruledOut: oneTokenFirst, shown: severalTokensFirst},
 		{id: "C6", topic: "stamp and parsing", reading: true, moves: []Figure{TTFT, ITL}, keeps: "everything but microseconds",
 			arises: func(a, b side) bool { return of(VLLM, SGLang)(a) && of(VLLM, SGLang)(b) && a.WireKnown && b.WireKnown }, rules: []rule{
 				{is: func(s side) bool { return s.Harness == VLLM && s.Wire != serving.Completions }, does: "stamped before the frame is parsed", reads: down(TTFT)},

@@ -21,10 +21,10 @@ func transportRows() []row {
 		{id: "B4", topic: "connecting inside TTFT", moves: []Figure{TTFT, E2EL}, state: connecting, keeps: "ITL, TPOT; token counts"},
 		{id: "B5", topic: "proxies", moves: []Figure{TTFT, E2EL, ITL}, state: func(s side) stance {
 			if p := s.Flags.Proxy; p != nil {
-				return told("proxy: " + orNone(*p))
+				return told(orNone(*p))
 			}
 			if of(SGLang, VLLMRust)(s) {
-				return told("a proxy of the environment is ignored")
+				return told(orNone("")) // one that the environment names is ignored
 			}
 			return untold("whether the environment named a proxy is not told")
 		}, keeps: "token counts"},
@@ -41,7 +41,7 @@ func transportRows() []row {
 				{does: "the Rust library's own"},
 			}, rare: always("the client fell behind its reads"), keeps: "runs whose client kept up"},
 		{id: "B8", topic: "verification of certificates", never: logs},
-		{id: "B9", topic: "client's hygiene", moves: []Figure{Tails}, arises: bothHarnessed,
+		{id: "B9", topic: "garbage collection in the client", moves: []Figure{Tails}, arises: bothHarnessed,
 			rules: []rule{
 				{is: of(VLLM), does: "the garbage collector is frozen before the run"},
 				{is: of(SGLang), does: "the garbage collector runs; the limit of open files is raised", reads: up(Tails)},

@@ -150,15 +150,20 @@ func metricOf(name string) Figure {
 	return E2EL
 }
 
-// statistics collects the statistics in ms.
-func statistics(v frame.Value) map[Figure]map[string]float64 {
+// statistics collects the statistics in ms. NaN is none; what cannot be a time is
+// wrong. A TPOT may be a little below 0, where the two clock reads of a first frame
+// straddle the only one.
+func (d *fields) statistics() map[Figure]map[string]float64 {
 	all := map[Figure]map[string]float64{}
 	keys := metricKeys()
-	for key, x := range v.Members() {
+	for key, x := range d.v.Members() {
 		m := keys.FindStringSubmatch(key)
 		value, ok := x.Float()
 		if m == nil || !ok || math.IsNaN(value) {
 			continue
+		}
+		if math.IsInf(value, 0) || value < -1 {
+			d.fail(key, "is no time")
 		}
 		figure := metricOf(m[2])
 		if all[figure] == nil {
