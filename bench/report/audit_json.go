@@ -70,12 +70,39 @@ type auditRemark struct {
 	ID    string `json:"id"`
 	Topic string `json:"topic"`
 	Why   string `json:"why"`
+	Rare  bool   `json:"rare,omitempty"` // a difference on streams of a kind that the files do not tell
+}
+
+// auditLine is one figure of a pair.
+type auditLine struct {
+	Figure audit.Figure  `json:"figure"`
+	Unit   string        `json:"unit"`
+	A      *float64      `json:"a"`
+	B      *float64      `json:"b"`
+	Moved  []auditMoving `json:"moved_by"` // none: it compares
+}
+
+type auditMoving struct {
+	Direction string   `json:"direction"`
+	Rows      []string `json:"rows"`
+}
+
+func auditLines(c *audit.Comparison) []auditLine {
+	out := []auditLine{}
+	for _, l := range c.Summary() {
+		j := auditLine{Figure: l.Figure, Unit: l.Unit, A: l.A, B: l.B, Moved: []auditMoving{}}
+		for _, m := range l.By {
+			j.Moved = append(j.Moved, auditMoving{m.Direction, m.Rows})
+		}
+		out = append(out, j)
+	}
+	return out
 }
 
 func auditRemarks(all []audit.Remark) []auditRemark {
 	out := []auditRemark{}
 	for _, r := range all {
-		out = append(out, auditRemark{r.ID, r.Topic, r.Why})
+		out = append(out, auditRemark{r.ID, r.Topic, r.Why, r.Rare})
 	}
 	return out
 }
@@ -86,11 +113,12 @@ func auditPairJSON(w io.Writer, c *audit.Comparison) error {
 		A          auditFile      `json:"a"`
 		B          auditFile      `json:"b"`
 		Reading    *string        `json:"reading"` // by whose rules a capture is taken to be read
+		Figures    []auditLine    `json:"figures"`
 		Rows       []auditRow     `json:"rows"`
 		NotTold    []auditRemark  `json:"not_told"`
 		RuledOut   []auditRemark  `json:"ruled_out"`
 		Unmoved    []audit.Figure `json:"unmoved"`
-	}{Comparable: c.Comparable, A: auditFileOf(c.A), B: auditFileOf(c.B), Rows: []auditRow{}, NotTold: auditRemarks(c.NotTold), RuledOut: auditRemarks(c.RuledOut), Unmoved: listed(c.Unmoved)}
+	}{Comparable: c.Comparable, A: auditFileOf(c.A), B: auditFileOf(c.B), Figures: auditLines(c), Rows: []auditRow{}, NotTold: auditRemarks(c.NotTold), RuledOut: auditRemarks(c.RuledOut), Unmoved: listed(c.Unmoved)}
 	if c.Reading != "" {
 		d.Reading = &c.Reading
 	}

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"lathe/bench/audit"
@@ -34,11 +36,20 @@ func auditVerdict(c *audit.Comparison) string {
 	}
 	switch {
 	case moving == 1:
-		return "NOT COMPARABLE: 1 row keeps them apart"
+		return "NOT COMPARABLE: 1 row keeps them apart" + everyFigure(c)
 	case moving > 1:
-		return fmt.Sprintf("NOT COMPARABLE: %d rows keep them apart", moving)
+		return fmt.Sprintf("NOT COMPARABLE: %d rows keep them apart", moving) + everyFigure(c)
 	}
 	return "comparable, as far as the files tell"
+}
+
+// everyFigure names the rows after which nothing compares.
+func everyFigure(c *audit.Comparison) string {
+	ids := slices.Sorted(maps.Keys(movesAll(c)))
+	if len(ids) == 0 {
+		return ""
+	}
+	return ", and " + strings.Join(ids, " ") + " moves every figure"
 }
 
 // identity is a file in one line.
@@ -64,6 +75,7 @@ func auditPairText(w io.Writer, c *audit.Comparison) error {
 	if c.Reading != "" {
 		wrap(&b, "", readingNote(c))
 	}
+	auditSummaryText(&b, c)
 	auditRowsText(&b, c, audit.Moves)
 	if hasEffect(c, audit.OneSided) {
 		b.WriteString("\nin one of them only\n")
@@ -73,7 +85,9 @@ func auditPairText(w io.Writer, c *audit.Comparison) error {
 			}
 		}
 	}
-	remarks(&b, "not told by the files", c.NotTold)
+	rare, open := splitRemarks(c.NotTold)
+	remarks(&b, "would differ only on streams of a kind that the files do not tell", rare)
+	remarks(&b, "not told by the files", open)
 	remarks(&b, "ruled out by the files", c.RuledOut)
 	b.WriteString("\n")
 	for _, line := range auditClosing(c) {
@@ -99,7 +113,7 @@ func readingNote(c *audit.Comparison) string {
 }
 
 func auditRowsText(b *strings.Builder, c *audit.Comparison, effect audit.Effect) {
-	for _, f := range c.Rows {
+	for _, f := range byWeight(c.Rows) {
 		if f.Effect != effect {
 			continue
 		}
@@ -167,6 +181,9 @@ func auditClosing(c *audit.Comparison) []string {
 	if !c.Comparable && c.A.Kind == audit.Serving && c.B.Kind == audit.Serving {
 		lines = append(lines, "One capture can be read by both harnesses' rules: lathe report CAPTURE --semantics vllm:openai,sglang:sglang-oai,exact.")
 	}
+	if len(c.Summary()) > 0 {
+		lines = append(lines, auditLegend)
+	}
 	for _, h := range c.Uncovered {
 		lines = append(lines, fmt.Sprintf("The tables are about vLLM's and SGLang's clients: most of their rows are not told of %s, and are left out.", h))
 	}
@@ -192,9 +209,10 @@ func auditPairMarkdown(w io.Writer, c *audit.Comparison) error {
 	if c.Reading != "" {
 		fmt.Fprintf(&b, "%s\n\n", escape(readingNote(c)))
 	}
+	auditSummaryMarkdown(&b, c)
 	if len(c.Rows) > 0 {
 		b.WriteString("| row | topic | A | B | moves | still compares |\n|---|---|---|---|---|---|\n")
-		for _, f := range c.Rows {
+		for _, f := range byWeight(c.Rows) {
 			moves := auditMoves(f.Moves)
 			if f.Evidence != "" {
 				moves += " (" + f.Evidence + ")"
@@ -203,10 +221,11 @@ func auditPairMarkdown(w io.Writer, c *audit.Comparison) error {
 		}
 		b.WriteString("\n")
 	}
+	rare, open := splitRemarks(c.NotTold)
 	for _, list := range []struct {
 		title string
 		all   []audit.Remark
-	}{{"not told by the files", c.NotTold}, {"ruled out by the files", c.RuledOut}} {
+	}{{"would differ only on streams of a kind that the files do not tell", rare}, {"not told by the files", open}, {"ruled out by the files", c.RuledOut}} {
 		if len(list.all) == 0 {
 			continue
 		}
