@@ -2,6 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -67,7 +72,7 @@ FILE#N is the N-th of the results in a file that holds several.
 
 Two files: exit 0 where they compare as far as they tell, 4 where they do not.`
 
-func runAudit(_ context.Context, app *application, o auditOptions) error {
+func runAudit(ctx context.Context, app *application, o auditOptions) error {
 	if o.NumPrompts < 0 {
 		return usageError("", "--num-prompts: %d: must not be negative", o.NumPrompts)
 	}
@@ -77,16 +82,31 @@ func runAudit(_ context.Context, app *application, o auditOptions) error {
 	}
 	defer tok.close()
 	count := tok.counter()
+	dir, err := os.MkdirTemp("", "lathe-audit-")
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	defer os.RemoveAll(dir)
 	var files []*audit.File
-	for _, path := range o.Files {
-		f, err := audit.Open(path, audit.Options{Count: count})
+	for i, given := range o.Files {
+		f, err := whileNotInterrupted(ctx, func() (*audit.File, error) {
+			path, err := seekable(given, filepath.Join(dir, strconv.Itoa(i)))
+			if err != nil {
+				return nil, err
+			}
+			o.Files[i] = path
+			return audit.Open(path, audit.Options{Count: count})
+		})
 		if err != nil {
 			return usageError("", "audit: %w", err)
 		}
 		files = append(files, f)
 	}
 	if len(files) == 1 {
-		return app.auditOne(files[0], o, count)
+		return app.auditOne(ctx, files[0], o, count)
+	}
+	if sameFile(o.Files[0], o.Files[1]) && files[0].Entry == files[1].Entry {
+		files[1].Warnings = append(files[1].Warnings, "it is A, the same file")
 	}
 	c := audit.Compare(files[0], files[1])
 	if err := report.AuditPair(app.term.out, c, o.Format); err != nil {
@@ -98,12 +118,44 @@ func runAudit(_ context.Context, app *application, o auditOptions) error {
 	return nil
 }
 
+// seekable is a path that can be read more than once: a pipe is copied into a folder first.
+func seekable(path, folder string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		return path, nil // what is wrong is said where it is read
+	}
+	from, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer from.Close()
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return "", err
+	}
+	to, err := os.Create(filepath.Join(folder, filepath.Base(path)))
+	if err != nil {
+		return "", err
+	}
+	if _, err := io.Copy(to, from); err != nil {
+		to.Close()
+		return "", fmt.Errorf("copy %s: %w", path, err)
+	}
+	return to.Name(), to.Close()
+}
+
+// sameFile says that two paths lead to one file.
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	y, errY := os.Stat(b)
+	return a == b || err == nil && errY == nil && os.SameFile(x, y)
+}
+
 // auditOne makes the three checks of one file; a capture is read first.
-func (app *application) auditOne(f *audit.File, o auditOptions, count serving.Counter) error {
+func (app *application) auditOne(ctx context.Context, f *audit.File, o auditOptions, count serving.Counter) error {
 	if o.NumPrompts > 0 {
 		f.Load.Requests = &o.NumPrompts
 	}
-	r, err := app.checks(f, o, count)
+	r, err := whileNotInterrupted(ctx, func() (*audit.Report, error) { return app.checks(f, o, count) })
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ func TestReportOfAPipeEndsAtASignal(t *testing.T) {
 		"steps":    {"report", "pipe"},
 		"requests": {"report", "pipe", "--semantics", "exact"},
 		"compare":  {"compare", "pipe", "pipe"},
+		"audit":    {"audit", "pipe", "pipe"},
 		"prompts":  {"bench", "one-batch", "--model", "preset:tiny", "--prompt-filename", "pipe"},
 		"ids":      {"generate", "--model", "preset:tiny", "--prompt-ids", "pipe"},
 	} {
