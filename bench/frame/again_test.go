@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -60,6 +62,33 @@ func FuzzDocAgain(f *testing.F) {
 			sameAsFresh(t, &d, text)
 		}
 	})
+}
+
+// Frames that follow each other, bent: what is taken over from the one before is
+// what a fresh Doc reads.
+func TestDocOfBentFrames(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	const letters = "{}[]\",:\\ \ta0n"
+	frames := []string{
+		`{"id":"c1","choices":[{"index":0,"text":" a","more":{"a":"b","a":[1,"x"]}}],"usage":null}`,
+		`{"a":"","b":"","":""}`, `["a","b",{"c":"d"}]`, `"text"`,
+	}
+	var d Doc
+	for range 30_000 {
+		text := []byte(frames[random.IntN(len(frames))])
+		for range random.IntN(3) {
+			i, c := random.IntN(len(text)), letters[random.IntN(len(letters))]
+			switch random.IntN(3) {
+			case 0:
+				text[i] = c
+			case 1:
+				text = slices.Insert(text, i, c)
+			default:
+				text = slices.Delete(text, i, i+1)
+			}
+		}
+		sameAsFresh(t, &d, text)
+	}
 }
 
 // A text in the same memory as the one before, and one after a long one.

@@ -126,14 +126,17 @@ func (v Value) Get(key string) Value {
 		return Value{}
 	}
 	d, i, found := v.d, v.i+1, int32(0)
-	for range d.nodes[v.i].n {
+	object := &d.nodes[v.i]
+	for range object.n {
 		n := &d.nodes[i]
 		if n.keyEsc {
 			if string(unescape(nil, d.src[n.key:n.end])) == key {
 				found = i
 			}
 		} else if int(n.end-n.key) == len(key) && string(d.src[n.key:n.end]) == key {
-			found = i
+			if found = i; object.apart {
+				break
+			}
 		}
 		i = n.after
 	}
