@@ -50,19 +50,32 @@ type readRoom struct {
 	kernel []int64
 }
 
-// decode is what text stands for. Line ends, which base64 skips, are no part of
-// a JSON string.
+// decode is what text stands for. Line ends, which base64 skips and a JSON string
+// cannot hold, make the text longer than its bytes do: by one or more that four
+// does not divide, or by three bytes or more.
 func (m *readRoom) decode(text []byte) ([]byte, bool) {
-	if base64.StdEncoding.DecodedLen(len(text)) > len(m.bytes) || bytes.IndexByte(text, '\r') >= 0 || bytes.IndexByte(text, '\n') >= 0 {
+	most := base64.StdEncoding.DecodedLen(len(text))
+	if most > len(m.bytes) || len(text)%4 != 0 {
 		return nil, false
 	}
 	n, err := base64.StdEncoding.Decode(m.bytes, text)
-	if err != nil {
+	if err != nil || n != most-padding(text) {
 		return nil, false
 	}
 	b := m.bytes[:n:n]
 	m.bytes = m.bytes[n:]
 	return b, true
+}
+
+// padding counts the signs at the end of a base64 text that stand for no byte.
+func padding(text []byte) int {
+	switch n := len(text); {
+	case n > 1 && text[n-2] == '=':
+		return 2
+	case n > 0 && text[n-1] == '=':
+		return 1
+	}
+	return 0
 }
 
 // cursor is what of a line is still to be read.

@@ -82,6 +82,8 @@ func otherReads() []string {
 		read("5", "01", `"YQ=="`), read("5", `"7"`, `"YQ=="`),
 		read("5", "null", `null`), read("5", "null", `"YQ="`), read("5", "null", `"Y"`), read("5", "null", `"YQ"`), read("5", "null", `"Y_=="`),
 		read("5", "null", `"YQ\u003d="`), read("5", "null", "\"YQ=\r=\""), read("5", "null", "\"YQ=\n=\""), read("5", "null", `"YQ=\n="`),
+		read("5", "null", "\"\r\r\r\r\""), read("5", "null", "\"YWFh\r\r\r\r\""), read("5", "null", "\"\r\r\r\rYQ==\""), read("5", "null", "\"YQ==\r\r\r\r\""),
+		read("5", "null", "\"YQ\r\r==\""), read("5", "null", "\"Y\r\r\rWE=\""), read("5", "null", "\"YWE=\r\""), read("5", "null", `"=="`), read("5", "null", `"===="`),
 		read("5", "null", `"YQ==","b64":"YQ=="`), read("5", "null", `"YQ==","more":1`), read("5", `null,"kernel_ns":1`, `"YQ=="`),
 		strings.Replace(read("5", "null", `"YQ=="`), "r0", `r\u0030`, 1), strings.Replace(read("5", "null", `"YQ=="`), "r0", "r\xff", 1),
 		strings.Replace(read("5", "null", `"YQ=="`), "r0", "r\t", 1), strings.Replace(read("5", "null", `"YQ=="`), "r0", "é", 1),

@@ -115,7 +115,7 @@ const (
 
 func (q *request) keep(b []byte) {
 	limit := headOfPage
-	if start := bytes.TrimLeft(q.head, " \r\n"); bytes.HasPrefix(start, []byte("data:")) || bytes.HasPrefix(start, []byte(":")) {
+	if streamed(q.head) {
 		limit = headOfStream
 	}
 	n := min(len(b), limit-len(q.head))
@@ -126,6 +126,14 @@ func (q *request) keep(b []byte) {
 		q.head = make([]byte, 0, headOfStream)
 	}
 	q.head = append(q.head, b[:n]...)
+}
+
+// streamed says whether a body that begins with head looks like an event stream.
+func streamed(head []byte) bool {
+	for len(head) > 0 && (head[0] == ' ' || head[0] == '\r' || head[0] == '\n') {
+		head = head[1:]
+	}
+	return bytes.HasPrefix(head, []byte("data:")) || bytes.HasPrefix(head, []byte(":"))
 }
 
 // Request takes a request's own line, which closes it.
