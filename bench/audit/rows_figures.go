@@ -41,7 +41,7 @@ func aggregateRows() []row {
 		{id: "E10", topic: "goodput", reading: true, oneSided: true, moves: []Figure{Goodput}, keeps: "everything else", state: held(Goodput, "asked for"), arises: bothHarnessed},
 		{id: "E11", topic: "failed requests", reading: true, moves: append(times(), Completed, FailedCount), keeps: "nothing, until the failures of both are known", state: failures, ruledOut: noFailures,
 			arises: func(a, b side) bool { return bothHarnessed(a, b) && a.Harness != b.Harness }},
-		{id: "E12", topic: "failed requests in the statistics", reading: true, captures: true, moves: append(times(), Tails, InputTokens, OutputTokens, RequestRate, InputRate, OutputRate, TotalRate), keeps: "nothing: the times are those of the survivors", state: survivors,
+		{id: "E12", topic: "failed requests in the statistics", reading: true, captures: true, moves: append(times(), Tails, InputTokens, OutputTokens, Duration, RequestRate, InputRate, OutputRate, TotalRate), keeps: "nothing: the times are those of the survivors", state: survivors,
 			arises: func(a, b side) bool { return harnessed(a) && harnessed(b) || !lacksFailures(a) && !lacksFailures(b) }},
 		{id: "E13", topic: "no successful request", moves: []Figure{Everything}, keeps: "nothing", state: func(s side) stance {
 			if s.Counts.Completed != nil && *s.Counts.Completed == 0 {

@@ -36,7 +36,7 @@ func tokenRows() []row {
 			}
 			return untold("not told")
 		}, arises: bothHarnessed},
-		{id: "D6", topic: "input tokens", reading: true, moves: []Figure{InputTokens, InputRate, TotalRate}, keeps: "times, output tokens, req/s", ruledOut: sameInput, rare: byClass("the server tells it on a finish frame"), rules: []rule{
+		{id: "D6", topic: "input tokens", reading: true, moves: []Figure{InputTokens, InputRate, TotalRate}, keeps: "times, output tokens, req/s", ruledOut: sameInput, directed: byInput, rare: byClass("the server tells it on a finish frame"), rules: []rule{
 			{is: func(s side) bool { return s.MultiTurn && s.Harness == SGLang }, does: "0, as in every multi-turn run", reads: shift(-2, []Figure{InputTokens, InputRate, TotalRate})},
 			{is: func(s side) bool { return chatOfNovember(s) && s.sw.ChatUsageFrame }, does: "the server's count, on a frame without a token", class: "server", reads: up(InputTokens, InputRate, TotalRate)},
 			{is: of(VLLM), does: "the server's count, on a frame without choices", class: "server", reads: up(InputTokens, InputRate, TotalRate)},
@@ -59,6 +59,19 @@ func tokenRows() []row {
 			}, ruledOut: oneTokenAFrame},
 		{id: "D9", topic: "a chunk of no token under D8", never: "such a report aborts: there is no file"},
 	}
+}
+
+// byInput is the direction that the totals of two files show, where they are of
+// as many answers; nil leaves it to the rules.
+func byInput(a, b side) map[Figure]int {
+	x, y := &a.Counts, &b.Counts
+	switch {
+	case x.Input == nil || y.Input == nil || x.Completed == nil || y.Completed == nil || *x.Completed != *y.Completed || *x.Input == *y.Input:
+		return nil
+	case *x.Input < *y.Input:
+		return up(InputTokens, InputRate, TotalRate)
+	}
+	return down(InputTokens, InputRate, TotalRate)
 }
 
 // splitsGaps says that SGLang's aggregation splits gaps over re-encoded text;

@@ -93,7 +93,7 @@ func idsOf(c *audit.Comparison, effect audit.Effect) string {
 
 func TestAuditPairs(t *testing.T) {
 	c := loadCorpus(t)
-	for _, p := range auditPairs() {
+	for _, p := range slices.Concat(auditPairs(), auditHeaderPairs()) {
 		t.Run(p.name, func(t *testing.T) {
 			got := audit.Compare(p.a.open(t, c), p.b.open(t, c))
 			rows, oneSided := idsOf(got, audit.Moves), idsOf(got, audit.OneSided)
