@@ -78,10 +78,23 @@ func CheckReadings(f *File, results []*serving.Result, count serving.Counter) *R
 			v.recount(r, count)
 			views = append(views, v)
 		} else {
-			f.warn(fmt.Sprintf("%s: the harness ends in %s instead of a result", r.Semantics, r.Err))
+			f.warn(fmt.Sprintf("%s: the harness ends in %s instead of a result%s", r.Semantics, r.Err, whyNoResult(r)))
 		}
 	}
 	return report(f, views)
+}
+
+// whyNoResult says why a harness ends in an exception, where the requests show it.
+func whyNoResult(r *serving.Result) string {
+	for i := range r.Requests {
+		if r.Requests[i].Success {
+			return ""
+		}
+	}
+	if len(r.Requests) == 0 {
+		return ""
+	}
+	return ", as it does where no request succeeds: here each fails by its rules, the first in " + r.Requests[0].ErrorClass
 }
 
 func report(f *File, views []View) *Report {

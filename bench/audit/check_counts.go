@@ -171,10 +171,11 @@ func (v *View) survival(o *Outcome, asked, lost int) {
 		say("No request succeeded: the figures are no measurements.")
 		return
 	}
-	if share >= 1 {
-		say("Were each failure counted as slower than every success, P99 of all requests would not be defined by this run, and P%s of all would be the slowest success.", number(math.Floor(10*(100-share))/10))
+	// percentiles are interpolated between ranks 0 to n - 1
+	if rank, slowest := 0.99*float64(sent-1), float64(*v.Completed-1); rank > slowest {
+		say("Were each failure counted as slower than every success, P99 of all requests would not be defined by this run, and P%s of all would be the slowest success.", number(math.Floor(1000*slowest/float64(sent-1))/10))
 	} else {
-		say("Were each failure counted as slower than every success, P99 of all requests would be P%s of those that succeeded.", number(math.Ceil(1000*min(100, 99*float64(sent)/float64(*v.Completed)))/1000))
+		say("Were each failure counted as slower than every success, P99 of all requests would be P%s of those that succeeded.", number(math.Round(1e5*rank/slowest)/1000))
 	}
 	if classes := v.classes(); classes != "" {
 		say("The failures: %s.", classes)

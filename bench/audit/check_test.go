@@ -161,7 +161,7 @@ func TestRequestedMinusSuccessful(t *testing.T) {
 	}{
 		"all":              {n(100), n(100), n(0), false, false, "100 requests, and every one succeeded"},
 		"some failed":      {n(1000), n(995), n(5), true, false, "P99 of all requests would be P99.498 of those that succeeded"},
-		"many failed":      {n(100), n(88), n(12), true, false, "P88 of all would be the slowest success"},
+		"many failed":      {n(100), n(88), n(12), true, false, "P87.8 of all would be the slowest success"},
 		"none succeeded":   {n(10), n(0), n(10), true, false, "No request succeeded"},
 		"not sent":         {n(1000), n(500), n(0), false, false, "500 of 1000 requests were asked for and never sent"},
 		"not counted":      {nil, n(88), nil, true, true, "how many were asked for is not in the file"},

@@ -242,3 +242,28 @@ func TestErrorInAnAnswer(t *testing.T) {
 		t.Errorf("rows %v", c.Rows)
 	}
 }
+
+// TestPercentilesOfSurvivors: what the third check says of P99 is what sorting the
+// failures behind the successes gives, by the harnesses' interpolation.
+func TestPercentilesOfSurvivors(t *testing.T) {
+	for _, c := range []struct {
+		ok, failed int
+		says       string
+	}{
+		{9, 3, "P72.7 of all would be the slowest success"}, // rank 8 of 11
+		{99, 1, "P98.9 of all would be the slowest success"},
+		{995, 5, "P99 of all requests would be P99.498 of those that succeeded"}, // rank 989.01 of 994
+		{1, 1, "P0 of all would be the slowest success"},
+		{200, 1, "P99 of all requests would be P99.497 of those that succeeded"}, // rank 198 of 199
+	} {
+		f := detailed(t, nil, nil, 1, 1)
+		f.Counts.Completed, f.Counts.Failed, f.Requests, f.Detailed = &c.ok, &c.failed, nil, false
+		r, err := Check(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if words := strings.Join(r.Outcomes[2].Words, " "); !strings.Contains(words, c.says) {
+			t.Errorf("%d of %d: %s", c.failed, c.ok+c.failed, words)
+		}
+	}
+}

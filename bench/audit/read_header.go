@@ -14,7 +14,9 @@ import (
 // of the command that made it, which stand in groups.
 func (f *File) fromHeader() {
 	w := &f.run.Workload
-	f.Work.Model, f.Release = w.Model, f.run.Build.Version
+	if f.Work.Model = w.Model; f.run.Build.Version != "" {
+		f.Release = "lathe " + f.run.Build.Version
+	}
 	if f.Work.Dataset = w.Dataset; f.run.WorkloadSHA256 != "" {
 		seed := int64(w.Seed)
 		f.Load.Seed = &seed
