@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -64,6 +65,38 @@ func TestParseReadsTakesOurLines(t *testing.T) {
 	for _, line := range readsLines(t, 20) {
 		if !sameAsJSON(t, []byte(line)) {
 			t.Errorf("not taken: %s", line)
+		}
+	}
+}
+
+// Reads that begin alike, whatever their lengths and where they part.
+func TestParseReadsThatBeginAlike(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	body := make([]byte, 200)
+	for i := range body {
+		body[i] = byte(random.IntN(256))
+	}
+	for range 500 {
+		r := Reads{Kind: KindReads, ID: "r0"}
+		for range 4 {
+			b := bytes.Clone(body[:random.IntN(len(body)+1)])
+			if random.IntN(3) > 0 && len(b) > 0 {
+				b[random.IntN(len(b))]++
+			}
+			r.Reads = append(r.Reads, Read{B64: b})
+		}
+		line, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !sameAsJSON(t, line) {
+			t.Fatalf("not taken: %s", line)
+		}
+		// a text that goes on behind what was the end of the one before
+		text := base64.StdEncoding.EncodeToString(r.Reads[0].B64)
+		line = fmt.Appendf(nil, `{"kind":"reads","id":"r0","reads":[{"t_ns":1,"kernel_ns":null,"b64":"%s"},{"t_ns":1,"kernel_ns":null,"b64":"%s"}]}`, text, text+text)
+		if taken := sameAsJSON(t, line); taken == strings.HasSuffix(text, "=") {
+			t.Errorf("taken %v: %s", taken, line)
 		}
 	}
 }
