@@ -76,6 +76,18 @@ func TestDetailsKeepNothingApart(t *testing.T) {
 	}
 }
 
+// TestTwoClientsDrawOtherPrompts: one seed gives the Python and the Rust client
+// other prompts of the same lengths.
+func TestTwoClientsDrawOtherPrompts(t *testing.T) {
+	python, rust := openFile(t, "sglang-python.jsonl"), openFile(t, "sglang-rust.jsonl")
+	if c := Compare(python, rust); !has(c.NotTold, "G13") {
+		t.Errorf("nothing is said of the prompts: %v", c.NotTold)
+	}
+	if c := Compare(rust, openFile(t, "sglang-rust-oai.jsonl")); has(c.NotTold, "G13") {
+		t.Error("one client is said to draw other prompts than itself")
+	}
+}
+
 // TestNoProxyEitherWay: a capture that says it used no proxy was sent as by a
 // client that ignores those of the environment.
 func TestNoProxyEitherWay(t *testing.T) {

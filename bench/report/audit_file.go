@@ -25,6 +25,8 @@ func auditFileText(w io.Writer, r *audit.Report) error {
 	var b strings.Builder
 	wrap(&b, "", identity(r.File))
 	b.WriteString("\n")
+	wrap(&b, "checks: ", auditMarks(r))
+	b.WriteString("\n")
 	width := 0
 	for _, x := range r.Facts {
 		width = max(width, len(x.Name))
@@ -51,21 +53,56 @@ func auditTitle(o audit.Outcome) string {
 	if o.Reading != "" {
 		title += ", " + o.Reading
 	}
-	mark := "ok"
+	return fmt.Sprintf("%s: %s (n = %d)", title, auditMark(o), o.N)
+}
+
+func auditMark(o audit.Outcome) string {
 	switch {
 	case o.NotMade && o.Doubt:
-		mark = "DOUBT, not made"
+		return "DOUBT, not made"
 	case o.NotMade:
-		mark = "not made"
+		return "not made"
 	case o.Doubt:
-		mark = "DOUBT"
+		return "DOUBT"
 	}
-	return fmt.Sprintf("%s: %s (n = %d)", title, mark, o.N)
+	return "ok"
+}
+
+// auditMarks is what came of the checks in one line: a mark each, and by whom it
+// is read where the readings of a capture differ.
+func auditMarks(r *audit.Report) string {
+	var parts []string
+	for check := 1; check <= 3; check++ {
+		var marks []string
+		by := map[string][]string{}
+		for _, o := range r.Outcomes {
+			if o.Check != check {
+				continue
+			}
+			mark := auditMark(o)
+			if by[mark] == nil {
+				marks = append(marks, mark)
+			}
+			by[mark] = append(by[mark], o.Reading)
+		}
+		for i, mark := range marks {
+			if len(marks) > 1 {
+				marks[i] += " by " + strings.Join(by[mark], " and ")
+			}
+		}
+		if len(marks) > 0 {
+			parts = append(parts, fmt.Sprintf("(%d) %s", check, strings.Join(marks, ", ")))
+		}
+	}
+	if len(parts) == 0 {
+		return "none made"
+	}
+	return strings.Join(parts, "; ")
 }
 
 func auditFileMarkdown(w io.Writer, r *audit.Report) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "### %s\n\n| | |\n|---|---|\n", escape(identity(r.File)))
+	fmt.Fprintf(&b, "### %s\n\n%s\n\n| | |\n|---|---|\n", escape(identity(r.File)), escape("checks: "+auditMarks(r)))
 	for _, x := range r.Facts {
 		fmt.Fprintf(&b, "| %s | %s |\n", escape(x.Name), escape(x.Value))
 	}

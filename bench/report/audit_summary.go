@@ -13,6 +13,7 @@ import (
 // auditLegend explains what the figures and the ids of rows are.
 const auditLegend = "TTFT: from the send to the first token. ITL: a gap between tokens, or between frames that may hold several (which, says row C3). " +
 	"E2EL: from the send to the end of the answer. TPOT: (E2EL - TTFT) / (output tokens - 1), by request. Each is the mean. " +
+	"A frame is one message of the stream; choices is its member with what was generated. " +
 	"Rows: A how requests are sent, B connections, C clocks, D tokens, E totals, F files, G before and around the run, W work and machine."
 
 // movesAll are the ids of the rows that move every figure.
