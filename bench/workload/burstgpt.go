@@ -45,9 +45,9 @@ func ReadBurstGPT(r io.Reader) ([]BurstRow, error) {
 		}
 		var lens [2]int
 		for i := range lens {
-			if lens[i], err = strconv.Atoi(fields[2+i]); err != nil {
+			if lens[i], err = strconv.Atoi(fields[2+i]); err != nil || lens[i] < 0 || lens[i] > MaxTokens {
 				line, _ := c.FieldPos(2 + i)
-				return nil, fmt.Errorf("read burstgpt trace: line %d: %q is no count of tokens: %w", line, fields[2+i], ErrRow)
+				return nil, fmt.Errorf("read burstgpt trace: line %d: %q is no count of tokens from 0 to %d: %w", line, fields[2+i], MaxTokens, ErrRow)
 			}
 		}
 		if lens[1] > 0 {

@@ -35,7 +35,7 @@ func ReadConversations(r io.Reader) ([]Conversation, error) {
 	for row := 0; d.More(); row++ {
 		var object map[string]json.RawMessage
 		if err := d.Decode(&object); err != nil {
-			return nil, fmt.Errorf("read conversations: row %d: %w", row, unexpectedEnd(err))
+			return nil, fmt.Errorf("read conversations: row %d: %w", row, badJSON(unexpectedEnd(err), "an object"))
 		}
 		if object == nil {
 			return nil, fmt.Errorf("read conversations: row %d: it is null: %w", row, ErrRow)
@@ -64,6 +64,19 @@ func unexpectedEnd(err error) error {
 	}
 	return err
 }
+
+// badJSON says what is wrong with a row in JSON's words: err is of decoding what
+// should be wanted.
+func badJSON(err error, wanted string) error {
+	var other *json.UnmarshalTypeError
+	if errors.As(err, &other) {
+		return fmt.Errorf("a JSON %s where %s is needed: %w", other.Value, wanted, ErrRow)
+	}
+	return fmt.Errorf("no JSON: %w", err)
+}
+
+// MaxTokens bounds what a row of a file may ask for, in tokens.
+const MaxTokens = 1 << 24
 
 // conversation takes a row apart; the text of a turn stands under the first of
 // keys that it has, and may be missing if the last key is "". ok is false for
@@ -163,7 +176,9 @@ func eachLine(r io.Reader, use func(number int, line []byte) error) error {
 			return err
 		}
 	}
-	if err := s.Err(); err != nil {
+	if err := s.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("line %d: longer than %d bytes: %w", number+1, maxLine, ErrRow)
+	} else if err != nil {
 		return fmt.Errorf("line %d: %w", number+1, err)
 	}
 	return nil

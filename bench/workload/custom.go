@@ -24,7 +24,7 @@ func ReadCustom(r io.Reader) ([]CustomRow, error) {
 	err := eachLine(r, func(number int, line []byte) error {
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(line, &object); err != nil {
-			return fmt.Errorf("line %d: %w", number, err)
+			return fmt.Errorf("line %d: %w", number, badJSON(err, "an object"))
 		}
 		row := CustomRow{Line: number}
 		var prompt *string
@@ -51,7 +51,7 @@ func (r CustomRow) OutputTokens() (int, error) {
 	var v any
 	n := 0
 	if err := json.Unmarshal(r.output, &v); err != nil {
-		return 0, fmt.Errorf("\"output_tokens\": %w", err)
+		return 0, fmt.Errorf("\"output_tokens\": %w", badJSON(err, "a number"))
 	}
 	switch v := v.(type) {
 	case float64:
@@ -61,8 +61,8 @@ func (r CustomRow) OutputTokens() (int, error) {
 	case string:
 		n, _ = strconv.Atoi(v)
 	}
-	if n <= 0 {
-		return 0, fmt.Errorf("\"output_tokens\" is %s: a count above 0: %w", r.output, ErrRow)
+	if n <= 0 || n > MaxTokens {
+		return 0, fmt.Errorf("\"output_tokens\" is %s: not a count from 1 to %d: %w", r.output, MaxTokens, ErrRow)
 	}
 	return n, nil
 }

@@ -33,27 +33,28 @@ func ReadTrace(r io.Reader, l TraceLabels) ([]TraceRow, error) {
 	err := eachLine(r, func(number int, line []byte) error {
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(line, &object); err != nil {
-			return fmt.Errorf("line %d: %w", number, err)
+			return fmt.Errorf("line %d: %w", number, badJSON(err, "an object"))
 		}
 		var row TraceRow
 		for _, f := range []struct {
-			label string
-			into  any
-		}{{l.Timestamp, &row.Timestamp}, {l.InputLength, &row.InputTokens}, {l.OutputLength, &row.OutTokens}} {
+			label  string
+			into   any
+			wanted string
+		}{{l.Timestamp, &row.Timestamp, "a number"}, {l.InputLength, &row.InputTokens, "a whole number"}, {l.OutputLength, &row.OutTokens, "a whole number"}} {
 			raw, ok := object[f.label]
 			if !ok || string(raw) == "null" {
 				return fmt.Errorf("line %d: no %q: %w", number, f.label, ErrRow)
 			}
 			if err := json.Unmarshal(raw, f.into); err != nil {
-				return fmt.Errorf("line %d: %q: %w", number, f.label, err)
+				return fmt.Errorf("line %d: %q: %w", number, f.label, badJSON(err, f.wanted))
 			}
 		}
 		if raw, ok := object[l.HashIDs]; ok {
 			if err := json.Unmarshal(raw, &row.Hashes); err != nil {
-				return fmt.Errorf("line %d: %q: %w", number, l.HashIDs, err)
+				return fmt.Errorf("line %d: %q: %w", number, l.HashIDs, badJSON(err, "a list of whole numbers"))
 			}
 		}
-		if row.InputTokens < 1 || row.OutTokens < 0 {
+		if row.InputTokens < 1 || row.OutTokens < 0 || max(row.InputTokens, row.OutTokens) > MaxTokens {
 			return fmt.Errorf("line %d: %d prompt and %d output tokens: %w", number, row.InputTokens, row.OutTokens, ErrRow)
 		}
 		rows = append(rows, row)
