@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -224,9 +225,13 @@ func TestP117_ReadyCheck(t *testing.T) {
 		}
 		return 200, nil
 	}
-	r := Readiness{Within: 10 * time.Second, Every: time.Second, Try: answer}
+	said := []string{}
+	r := Readiness{Within: 10 * time.Second, Every: time.Second, Try: answer, Waiting: func(err error) { said = append(said, err.Error()) }}
 	if err := waitReady(context.Background(), r, clock); err != nil || clock.at != time.Unix(5, 0) {
 		t.Errorf("ready at %v: %v", clock.at, err)
+	}
+	if len(said) != 1 || said[0] != "connection refused" {
+		t.Errorf("said %q, want the first try's error once", said)
 	}
 	clock.at, r.Within = time.Unix(0, 0), 3*time.Second
 	if err := waitReady(context.Background(), r, clock); err == nil || !strings.Contains(err.Error(), "503") || !strings.Contains(err.Error(), "4 tries") {
@@ -236,6 +241,14 @@ func TestP117_ReadyCheck(t *testing.T) {
 	r.Try = func(context.Context) (int, error) { tries++; return 401, nil }
 	if err := waitReady(context.Background(), r, clock); !errors.Is(err, ErrUnauthorised) || tries != 1 {
 		t.Errorf("%d tries: %v", tries, err)
+	}
+	tries = 0
+	r.Try = func(context.Context) (int, error) {
+		tries++
+		return 0, fmt.Errorf("GET: %w", &tls.CertificateVerificationError{Err: errors.New("expired")})
+	}
+	if err := waitReady(context.Background(), r, clock); !errors.Is(err, ErrCertificate) || tries != 1 {
+		t.Errorf("%d tries of a bad certificate: %v", tries, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.Try = func(context.Context) (int, error) { cancel(); return 503, nil }

@@ -91,11 +91,15 @@ func (x *exchange) received(now, kernel int64, p []byte, again bool) (e ending, 
 	switch {
 	case err != nil:
 		return failed(now, err), true
-	case x.resp.state == whole:
+	case x.resp.state == whole, x.resp.status != 200 && x.body > refusalBody:
 		return x.complete(now), true
 	}
 	return ending{}, false
 }
+
+// refusalBody is how much is read of the body of an answer that is no success,
+// in bytes: what it says stands at its beginning, and it may have no end.
+const refusalBody = 1 << 20
 
 // take notes what the body says about its own end and bounds it.
 func (x *exchange) take(now int64, body []byte) error {
@@ -157,6 +161,9 @@ func (x *exchange) complete(now int64) ending {
 // closed is the ending where the other side closed the connection.
 func (x *exchange) closed(now int64) ending {
 	if err := x.resp.closed(); err != nil {
+		if x.reused && x.resp.seen == 0 && x.headers == nil {
+			err = fail(ClassNoResponse, errors.New("the server closed a connection that it had kept open, before a response"))
+		}
 		return failed(now, err)
 	}
 	return x.complete(now)

@@ -99,7 +99,10 @@ func faults() map[string]struct {
 		}), ClassBodySize, "cut", "y\ny\n"},
 		"compressed":   {write("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n", func(c net.Conn) bool { return pour(c, chunk("\x1f\x8b\x08"+strings.Repeat("\x00", 4096))) }), ClassCompressed, "cut", ""},
 		"content type": {write("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length: 6\r\n\r\n<html>", block), ClassContentType, "eof", "<html>"},
-		"status 500":   {write("HTTP/1.1 500 Internal Server Error\r\nConnection: close\r\nContent-Length: 4\r\n\r\noops", block), ClassStatus, "http_error", "oops"},
+		"endless refusal": {write("HTTP/1.1 503 Service Unavailable\r\nTransfer-Encoding: chunked\r\n\r\n", func(c net.Conn) bool {
+			return pour(c, chunk(strings.Repeat("z\n", 32<<10)))
+		}), ClassStatus, "http_error", "z\nz\n"},
+		"status 500": {write("HTTP/1.1 500 Internal Server Error\r\nConnection: close\r\nContent-Length: 4\r\n\r\noops", block), ClassStatus, "http_error", "oops"},
 	}
 }
 
@@ -215,6 +218,25 @@ func TestMemoryIsBounded(t *testing.T) {
 	if got := <-peak; got > 100<<20 {
 		t.Errorf("heap reached %d MiB", got>>20)
 	}
+}
+
+// A server that closes a connection which it had kept open fails the request that
+// found it there, and the error says so.
+func TestKeptOpenThenClosed(t *testing.T) {
+	onBoth(t, func(t *testing.T, portable bool) {
+		srv := serve(t, func(c net.Conn, r *http.Request, n int64) bool {
+			return n == 1 && tokens(1, 0)(c, r, n)
+		})
+		c := clientOn(t, srv.url(), portable, func(o *Options) { o.Connections = VLLMConnections(1) })
+		_, got := run(t, c, Plan{Count: 2, Concurrency: 1})
+		if q := got.by["r0"]; q.ErrorClass != "" {
+			t.Fatalf("%s %s", q.ErrorClass, q.Error)
+		}
+		q := got.by["r1"]
+		if q.ErrorClass != string(ClassNoResponse) || !strings.Contains(q.Error, "had kept open") {
+			t.Errorf("%s %s", q.ErrorClass, q.Error)
+		}
+	})
 }
 
 // A capture that cannot be written ends the run with the file's error.

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"time"
@@ -10,6 +11,10 @@ import (
 // ErrUnauthorised is a server that refuses the credentials: waiting does not
 // help.
 var ErrUnauthorised = errors.New("unauthorised")
+
+// ErrCertificate is a server whose certificate does not hold: waiting does not
+// help either.
+var ErrCertificate = errors.New("its certificate does not hold")
 
 // Readiness is how a server is waited for.
 type Readiness struct {
@@ -20,6 +25,8 @@ type Readiness struct {
 	Try func(ctx context.Context) (status int, err error)
 	// Each bounds one try; 0: by Within alone.
 	Each time.Duration
+	// Waiting is told of the first try that found the server not ready; nil: nobody is.
+	Waiting func(err error)
 }
 
 // sleeper waits, and says how late it is; a test scripts it.
@@ -45,7 +52,7 @@ func (realSleep) sleep(ctx context.Context, d time.Duration) error {
 
 // WaitReady tries until the server answers with 200. What a server that is
 // starting does (refuse, 5xx, 404 while the model loads) is waited out; 401 and
-// 403 end the wait with ErrUnauthorised.
+// 403 end the wait with ErrUnauthorised, a bad certificate with ErrCertificate.
 func WaitReady(ctx context.Context, r Readiness) error { return waitReady(ctx, r, realSleep{}) }
 
 func waitReady(ctx context.Context, r Readiness, s sleeper) error {
@@ -59,16 +66,26 @@ func waitReady(ctx context.Context, r Readiness, s sleeper) error {
 			return fmt.Errorf("wait for the server: status %d: %w", status, ErrUnauthorised)
 		case ctx.Err() != nil:
 			return fmt.Errorf("wait for the server: %w", context.Cause(ctx))
+		case badCertificate(err):
+			return fmt.Errorf("wait for the server: %w: %w", ErrCertificate, err)
 		case err == nil:
 			err = fmt.Errorf("status %d", status)
 		}
 		if s.now().Sub(began)+r.Every > r.Within {
 			return fmt.Errorf("wait for the server: not ready within %v (%d tries): %w", r.Within, tries, err)
 		}
+		if tries == 1 && r.Waiting != nil {
+			r.Waiting(err)
+		}
 		if err := s.sleep(ctx, r.Every); err != nil {
 			return fmt.Errorf("wait for the server: %w", err)
 		}
 	}
+}
+
+func badCertificate(err error) bool {
+	bad := (*tls.CertificateVerificationError)(nil)
+	return errors.As(err, &bad)
 }
 
 func try(ctx context.Context, r Readiness) (int, error) {
