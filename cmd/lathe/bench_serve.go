@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"runtime"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ func runBenchServe(ctx context.Context, app *application, o benchServeOptions) e
 	}
 	defer side.close()
 	if !app.dryRun && o.Harness != harnessVLLM {
-		if err := side.waitForModels(ctx, o.Server.ReadySeconds); err != nil {
+		if err := side.waitForModels(ctx, o.Server.ReadySeconds, app.term.say); err != nil {
 			return err
 		}
 	}
@@ -156,8 +157,11 @@ var errMeasured = errors.New("measured")
 // send carries the run out and closes the capture. errMeasured is the good end.
 func (r *servedRun) send(ctx context.Context, opt load.Options, t traffic) error {
 	client, err := load.NewClient(ctx, opt, r.rec.clock)
+	if dns := (*net.DNSError)(nil); errors.As(err, &dns) {
+		return noSuccess("--base-url names the server", "%w", err)
+	}
 	if err != nil {
-		return usageError("--base-url names the server", "%w", err)
+		return usageError("", "%w", err)
 	}
 	defer client.Close()
 	r.client = client

@@ -74,14 +74,15 @@ func (r *servedRun) firstPrompt(ctx context.Context) error {
 		status, _, err := r.side.own.Post(ctx, call.Path, call.Body)
 		return status, err
 	}
-	err = load.WaitReady(ctx, load.Readiness{Within: time.Duration(r.o.Server.ReadySeconds) * time.Second, Every: 5 * time.Second, Try: try})
+	err = load.WaitReady(ctx, load.Readiness{Within: time.Duration(r.o.Server.ReadySeconds) * time.Second, Every: 5 * time.Second, Try: try,
+		Waiting: saysWaiting(r.o.Server.ReadySeconds, r.app.term.say)})
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return noSuccess("--base-url names the server, --model what it calls the model", "%w", err)
+	return noSuccess(readyHint(err, "--base-url names the server, --model what it calls the model"), "%w", err)
 }
 
 // warmUp sends the warm-up requests: the harnesses' repeat the first prompt, ours have prompts that no
@@ -126,6 +127,9 @@ func (r *servedRun) refusal(ctx context.Context, job func(i int) (load.Job, erro
 	status, body, err := r.side.own.Post(ctx, j.Call.Path, j.Call.Body)
 	if err != nil {
 		return ""
+	}
+	if status == 200 { // it refuses some and answers others
+		return "; asked once more, the server answered with status 200"
 	}
 	const quoted = 300
 	return fmt.Sprintf(": status %d: %s", status, strings.ToValidUTF8(string(body[:min(len(body), quoted)]), "\ufffd"))

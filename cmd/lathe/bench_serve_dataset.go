@@ -25,17 +25,64 @@ func (o *benchServeOptions) drawDataset(tok servedTokens, idPrefix string) (draw
 	if err != nil {
 		return drawn{}, usageError("", "--seed: %w", err)
 	}
+	if err := o.fitsPrompts(thisMachine().memoryLimit()); err != nil {
+		return drawn{}, err
+	}
 	dataset, warnings, err := o.dataset(tok, idPrefix)
 	if err != nil {
 		return drawn{}, err
 	}
 	set, err := dataset.Sample(streams, tok.Tokenizer)
+	if errors.Is(err, workload.ErrRow) && o.Dataset.Path != "" {
+		err = fmt.Errorf("%s: %w", o.Dataset.Path, err)
+	}
 	if err != nil {
 		return drawn{}, usageError(datasetHint(err), "%w", err)
 	}
 	set.Warnings = append(warnings, set.Warnings...)
 	set, err = o.salted(set, tok)
 	return drawn{set: set, streams: streams}, err
+}
+
+// madeUp is how many prompts the flags ask for, and of how many tokens each can be where they are
+// made up; 0 where they come from a file.
+func (o *benchServeOptions) madeUp() (prompts, tokens float64) {
+	d := o.Dataset
+	prompts = float64(d.NumPrompts)
+	switch {
+	case d.Name == "random" && o.Harness == harnessVLLM:
+		ratio, _, _ := o.rangeRatio()
+		return prompts, float64(orElse(d.InputLen, d.RandomInputLen))*(1+max(ratio, 0)) + float64(d.RandomPrefixLen)
+	case d.Name == "random" || d.Name == "random-ids":
+		return prompts, float64(d.RandomInputLen)
+	case d.Name == "prefix_repetition":
+		return prompts, float64(d.Prefix.PrefixLen) + float64(d.Prefix.SuffixLen)
+	case d.Name == "generated-shared-prefix":
+		g := d.Shared
+		return float64(g.Groups) * float64(g.PerGroup), float64(g.SystemLen) + float64(g.QuestionLen)*float64(max(g.Turns, 1))
+	case d.Name == "fixed":
+		return prompts, float64(orElse(d.InputLen, 1024))
+	}
+	return prompts, 0
+}
+
+// What a prompt and a token of one take in memory, in bytes; measured with a million prompts of 100
+// words.
+const (
+	promptBytes = 512
+	tokenBytes  = 16
+)
+
+// fitsPrompts refuses a run whose prompts this machine cannot hold: all are made before the first is
+// sent, so that making one never delays another.
+func (o *benchServeOptions) fitsPrompts(limit uint64, known bool) error {
+	prompts, tokens := o.madeUp()
+	need := prompts * (promptBytes + tokenBytes*tokens)
+	if !known || need <= 0.8*float64(limit) {
+		return nil
+	}
+	return usageError("--num-prompts asks for fewer", "--num-prompts: %.0f prompts of up to %.0f tokens take about %s, and %s of memory are allowed here",
+		prompts, tokens, sized(need), sized(0.8*float64(limit)))
 }
 
 func datasetHint(err error) string {

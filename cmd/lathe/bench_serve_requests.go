@@ -40,10 +40,20 @@ func (o *benchServeOptions) calls(d drawn, keys credentials) (*servedCalls, erro
 	}
 	first, err := c.call(0)
 	if err != nil {
-		return nil, usageError("", "%w", err)
+		return nil, usageError(o.endpointHint(), "%w", err)
 	}
 	o.Used.Endpoint, o.Used.MultiTurn = first.Endpoint, o.multiTurn()
 	return c, nil
+}
+
+// endpointHint is the path that the backend's requests are for, where --endpoint names another: vLLM's
+// default is that of completions, whatever the backend.
+func (o *benchServeOptions) endpointHint() string {
+	path := map[string]string{"openai-chat": "/v1/chat/completions", "openai-responses": "/v1/responses"}[o.Server.Backend]
+	if path == "" || o.Server.Endpoint == "" || strings.HasSuffix(o.Server.Endpoint, path) {
+		return ""
+	}
+	return "--endpoint " + path
 }
 
 // native says whether requests are built as SGLang's client builds them.

@@ -34,7 +34,7 @@ func (o *benchServeOptions) openResults() (*servedResults, error) {
 		}
 	}
 	var err error
-	r.whole, err = openResult(o.Result.OutputJSON)
+	r.whole, err = openResult("--output-json", o.Result.OutputJSON)
 	return r, err
 }
 
@@ -87,7 +87,7 @@ func (r *servedResults) writeVLLM(s *servedReport, now time.Time) (string, error
 		}
 		return path, addToResult(path, file)
 	}
-	out, err := openResult(path)
+	out, err := openResult("--result-filename", path)
 	if err != nil {
 		return "", err
 	}

@@ -92,11 +92,11 @@ func noSuccess(hint, format string, args ...any) error {
 }
 
 // waitForModels is SGLang's ready check, and ours: /v1/models must answer.
-func (s *sideCalls) waitForModels(ctx context.Context, seconds int) error {
+func (s *sideCalls) waitForModels(ctx context.Context, seconds int, say func(format string, args ...any)) error {
 	if seconds == 0 {
 		return nil
 	}
-	err := load.WaitReady(ctx, load.Readiness{Within: time.Duration(seconds) * time.Second, Every: time.Second, Each: s.timeouts.quick, Try: s.models.Models})
+	err := load.WaitReady(ctx, load.Readiness{Within: time.Duration(seconds) * time.Second, Every: time.Second, Each: s.timeouts.quick, Try: s.models.Models, Waiting: saysWaiting(seconds, say)})
 	switch {
 	case err == nil:
 		return nil
@@ -105,7 +105,20 @@ func (s *sideCalls) waitForModels(ctx context.Context, seconds int) error {
 	case errors.Is(err, load.ErrUnauthorised):
 		return noSuccess(envOpenAIKey+" holds the key", "%w", err)
 	}
-	return noSuccess("--base-url names the server; --ready-check-timeout-sec 0 does not wait", "%w", err)
+	return noSuccess(readyHint(err, "--base-url names the server; --ready-check-timeout-sec 0 does not wait"), "%w", err)
+}
+
+// saysWaiting says once that a server is waited for: else a wrong port looks like a hang.
+func saysWaiting(seconds int, say func(format string, args ...any)) func(err error) {
+	return func(err error) { say("waiting up to %d s for the server: %v", seconds, err) }
+}
+
+// readyHint is what helps against the end of a ready check.
+func readyHint(err error, otherwise string) string {
+	if errors.Is(err, load.ErrCertificate) {
+		return "--insecure does not verify the server's certificate"
+	}
+	return otherwise
 }
 
 // servedModels are the ids of /v1/models, with the place that each was loaded from.

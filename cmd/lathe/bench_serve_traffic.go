@@ -77,7 +77,7 @@ func (o *benchServeOptions) loadOptions(keys credentials) load.Options {
 	case harnessSGLang:
 		l.Connections = load.SGLangConnections()
 	case harnessExact:
-		l.Connections, l.Limits = load.ExactConnections(o.concurrency()), load.ExactLimits()
+		l.Connections, l.Limits = load.ExactConnections(min(o.concurrency(), o.Dataset.NumPrompts)), load.ExactLimits()
 		l.Limits.Total = o.Traffic.Timeout
 		l.Retry = load.Retry{Max: o.Traffic.Retries, Wait: o.Traffic.RetryWait}
 	default:

@@ -22,7 +22,7 @@ func runLatency(ctx context.Context, app *application, o latencyOptions) error {
 	if app.dryRun {
 		return app.printPlan(o.Engine, source, []step.Point{plan.Point()}, plan.Work)
 	}
-	out, err := openResult(o.OutputJSON)
+	out, err := openResult("--output-json", o.OutputJSON)
 	if err != nil {
 		return err
 	}

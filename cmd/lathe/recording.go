@@ -53,7 +53,11 @@ func (app *application) startRecording(run bench.Run, path string, resume bool) 
 	}
 	writer, err := bench.OpenWriter(path, mode)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, usageError("--resume goes on with it; --raw FILE names another", "%w", err)
+		hint := "--raw FILE names another"
+		if run.Command == "bench one-batch" || run.Command == "roofline" {
+			hint = "--resume goes on with it; " + hint
+		}
+		return nil, usageError(hint, "%w", err)
 	}
 	if err != nil {
 		return nil, usageError("--raw FILE names another place", "%w", err)

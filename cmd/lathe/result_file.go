@@ -16,7 +16,7 @@ type resultFile struct {
 }
 
 // openResult opens the file before anything is measured; nil for "".
-func openResult(path string) (*resultFile, error) {
+func openResult(flag, path string) (*resultFile, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -38,7 +38,7 @@ func openResult(path string) (*resultFile, error) {
 		r.file, err = os.OpenFile(path, os.O_WRONLY, 0)
 	}
 	if err != nil {
-		return nil, usageError("--output-json names another place", "open result file: %s: %w", path, err)
+		return nil, usageError(flag+" names another place", "open result file: %s: %w", path, err)
 	}
 	return r, nil
 }

@@ -22,7 +22,7 @@ func TestResultFileReplaces(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, path := range []string{file, link} { // the first time, r.json is not there
-		r, err := openResult(path)
+		r, err := openResult("--output-json", path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestResultFileReplaces(t *testing.T) {
 	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != os.ModeSymlink {
 		t.Errorf("the link became %v, %v", info.Mode(), err)
 	}
-	r, err := openResult(file)
+	r, err := openResult("--output-json", file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestResultFileReplaces(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	if _, err := openResult(dir); err == nil {
+	if _, err := openResult("--output-json", dir); err == nil {
 		t.Error("a directory was opened")
 	}
 }
@@ -61,7 +61,7 @@ func TestResultFileLeavesADevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	r, err := openResult(path)
+	r, err := openResult("--output-json", path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestResultFileLeavesADevice(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	if r, err = openResult("/dev/full"); err != nil {
+	if r, err = openResult("--output-json", "/dev/full"); err != nil {
 		t.Skip(err)
 	}
 	if err := r.commit(writeText("x")); !errors.Is(err, syscall.ENOSPC) {

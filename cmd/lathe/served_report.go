@@ -277,7 +277,10 @@ func (app *application) judgeServed(s *servedReport, ok, failed int, hint func()
 		if slices.ContainsFunc(s.exact().Exact, func(q serving.ExactRequest) bool { return q.ErrorClass == string(load.ClassStatus) }) {
 			text = hint()
 		}
-		return noSuccess(text, "bench serve: none of %d requests succeeded", failed)
+		if failed == 0 {
+			return noSuccess("--request-rate and --duration decide how many are", "bench serve: no request was sent")
+		}
+		return noSuccess(text, "bench serve: none of %d requests succeeded%s", failed, s.asRead())
 	}
 	if !s.o.Result.Strict {
 		return nil
@@ -289,6 +292,15 @@ func (app *application) judgeServed(s *servedReport, ok, failed int, hint func()
 		return noSuccess("without --strict it is reported only", "bench serve: the client was the bottleneck: %s", limits[0])
 	}
 	return nil
+}
+
+// asRead says in which reading nothing succeeded, where the exact one says otherwise.
+func (s *servedReport) asRead() string {
+	r := s.own()
+	if r == nil || !slices.ContainsFunc(s.exact().Exact, func(q serving.ExactRequest) bool { return q.Success }) {
+		return ""
+	}
+	return " as " + r.Semantics.String() + " reads them; --harness exact has its own reading"
 }
 
 // round1 keeps a figure readable.
