@@ -136,7 +136,36 @@ func askedAndSucceeded(v *View) Outcome {
 	lost := *asked - *v.Completed
 	o.Values = append(o.Values, Value{"difference", float64(lost), "requests"})
 	v.survival(&o, *asked, lost)
+	if short := v.shorter(); short != "" {
+		say("%s", short)
+	}
 	return o
+}
+
+// shorter says of a harness that takes an answer which an error cut for a
+// success how many answers are shorter than the length that most have; "" where
+// none is, or where a failure is told.
+func (v *View) shorter() string {
+	if !harnessed(side{File: &File{Harness: v.Harness}}) || v.Harness == SGLang && v.Wire == serving.Completions {
+		return ""
+	}
+	ok, longest, at := 0, int64(0), 0
+	for i := range v.Requests {
+		r := &v.Requests[i]
+		if !r.OK {
+			continue
+		}
+		switch ok++; {
+		case r.Output > longest:
+			longest, at = r.Output, 1
+		case r.Output == longest:
+			at++
+		}
+	}
+	if at == ok || 2*at < ok {
+		return ""
+	}
+	return fmt.Sprintf("Shorter than the %[3]d tokens of the others: %[1]d of %[2]s. Whether they stopped or an error cut them is not told, as this client takes an error object in a stream for no failure.", ok-at, plural(ok, "answer"), longest)
 }
 
 // survival says what a difference does to the percentiles.

@@ -279,3 +279,35 @@ func TestPercentilesOfSurvivors(t *testing.T) {
 		}
 	}
 }
+
+// TestShorterAnswers: a client that overlooks an error in a stream counts the
+// answer that it cut among the successes; lengths that differ anyway say nothing.
+func TestShorterAnswers(t *testing.T) {
+	for name, c := range map[string]struct {
+		outputs []int64
+		change  func(f *File)
+		says    bool
+	}{
+		"two cut":                 {outputs: []int64{20, 4, 20, 20, 4}, says: true},
+		"all of one length":       {outputs: []int64{20, 20, 20}},
+		"lengths of all kinds":    {outputs: []int64{20, 19, 18, 17}},
+		"no answer":               {},
+		"SGLang's completions":    {outputs: []int64{20, 4, 20}, change: func(f *File) { f.Harness, f.Backend = SGLang, "vllm" }},
+		"SGLang's Rust client":    {outputs: []int64{20, 4, 20}, change: func(f *File) { f.Harness, f.Backend = SGLangRust, "vllm" }, says: true},
+		"SGLang's native backend": {outputs: []int64{20, 4, 20}, change: func(f *File) { f.Harness, f.Backend, f.Wire = SGLang, "sglang", serving.Native }, says: true},
+		"another program":         {outputs: []int64{20, 4, 20}, change: func(f *File) { f.Harness = AIPerf }},
+	} {
+		gaps := make([][]float64, len(c.outputs))
+		f := detailed(t, c.outputs, gaps, 1, 1)
+		if c.change != nil {
+			c.change(f)
+		}
+		r, err := Check(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if words := strings.Join(r.Outcomes[2].Words, " "); strings.Contains(words, "an error cut them") != c.says {
+			t.Errorf("%s: %s", name, words)
+		}
+	}
+}
