@@ -116,6 +116,9 @@ func (x *exactFrames) refused(r *bench.Request, head []byte) failure {
 		return told(r, "no_response", "the connection ended before a response")
 	}
 	text := fmt.Sprintf("%d %s", *r.Status, r.Reason)
+	if *r.Status >= 300 && *r.Status < 400 {
+		text += ": redirects are not followed"
+	}
 	if body := strings.TrimSpace(printableText(clip(string(head), 4*maxErrorText))); body != "" {
 		text += ": " + body
 	}

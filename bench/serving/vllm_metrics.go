@@ -1,5 +1,7 @@
 package serving
 
+import "fmt"
+
 // VLLMMetrics is the result of vLLM's calculate_metrics.
 type VLLMMetrics struct {
 	Completed, Failed       int
@@ -26,7 +28,7 @@ func vllmMetrics(r *Result, opt Options, sw Switches) {
 	m := &VLLMMetrics{GoodputAsked: len(slos) > 0}
 	lens := make([]Count, len(r.Requests))
 	var ttfts, tpots, e2els, queue, both []float64
-	good := 0
+	good, ones := 0, 0
 	for i := range r.Requests {
 		o := &r.Requests[i]
 		lens[i] = counted(0)
@@ -35,6 +37,9 @@ func vllmMetrics(r *Result, opt Options, sw Switches) {
 			continue
 		}
 		n := vllmOutputLen(o, opt.Count)
+		if opt.Count == nil && !usageTold(o) {
+			ones++
+		}
 		lens[i] = Count{n, true}
 		m.Completed++
 		m.TotalOutput += n
@@ -49,6 +54,9 @@ func vllmMetrics(r *Result, opt Options, sw Switches) {
 		if meets(o, n, slos) {
 			good++
 		}
+	}
+	if ones > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("no tokenizer: answers without usage count as 1 token each, as in vLLM (%d of %d)", ones, m.Completed))
 	}
 	duration := seconds(r.DurationNS)
 	if duration == 0 {
@@ -70,7 +78,7 @@ func vllmMetrics(r *Result, opt Options, sw Switches) {
 
 // vllmOutputLen is the server's count, else the text encoded again, else 1.
 func vllmOutputLen(o *Outcome, count Counter) int64 {
-	if o.Output.Valid && o.Output.N != 0 {
+	if usageTold(o) {
 		return o.Output.N
 	}
 	if count == nil {
@@ -78,6 +86,9 @@ func vllmOutputLen(o *Outcome, count Counter) int64 {
 	}
 	return int64(count(o.Text))
 }
+
+// usageTold says whether the server counted the tokens.
+func usageTold(o *Outcome) bool { return o.Output.Valid && o.Output.N != 0 }
 
 func meets(o *Outcome, tokens int64, slos []SLO) bool {
 	for _, s := range slos {

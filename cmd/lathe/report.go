@@ -17,7 +17,11 @@ func runReport(ctx context.Context, app *application, o reportOptions) error {
 		return err
 	}
 	defer r.Close()
-	if run.Command == serveCommand {
+	requests, err := holdsRequests(ctx, r, run)
+	if err != nil {
+		return usageError("", "report: %w", err)
+	}
+	if requests {
 		return app.reportServed(ctx, o, r, run)
 	}
 	f, err := whileNotInterrupted(ctx, func() (*bench.File, error) { return bench.ReadAll(r) })

@@ -93,8 +93,12 @@ func (app *application) reportRuns(ctx context.Context, o reportOptions, files [
 			return err
 		}
 		defer r.Close()
-		if run.Command != serveCommand {
-			return usageError("lathe compare A B judges two recordings", "report: %s is of %s: only captures of bench serve stand beside each other", o.File, run.Command)
+		requests, err := holdsRequests(ctx, r, run)
+		if err != nil {
+			return usageError("", "report: %w", err)
+		}
+		if !requests {
+			return usageError("lathe compare A B judges two recordings", "report: %s is of %s: only captures of requests stand beside each other", o.File, run.Command)
 		}
 		s, err := app.openServed(ctx, o, r, run)
 		if err != nil {
@@ -189,6 +193,31 @@ func (o *reportOptions) override(served *benchServeOptions) {
 	}
 	served.Used.MultiTurn = served.Used.MultiTurn || o.MultiTurn
 	served.Body.DisableStream = served.Body.DisableStream || o.DisableStream
+}
+
+// holdsRequests says whether a raw file is a capture of requests: that of bench serve is, and that of
+// another tool shows it by what it holds first.
+func holdsRequests(ctx context.Context, r *bench.Reader, run *bench.Run) (bool, error) {
+	if run.Command == serveCommand {
+		return true, nil
+	}
+	rec, err := whileNotInterrupted(ctx, func() (any, error) {
+		return r.Ahead(func(rec any) bool {
+			switch rec.(type) {
+			case *bench.Reads, *bench.Request, *bench.Point, *bench.Step, *bench.Iteration:
+				return true
+			}
+			return false
+		})
+	})
+	if errors.Is(err, io.EOF) {
+		return false, nil
+	}
+	switch rec.(type) {
+	case *bench.Reads, *bench.Request:
+		return true, err
+	}
+	return false, err
 }
 
 // firstEndpoint is which API the requests of a capture went to, by its first one; "" where there is none.
