@@ -60,6 +60,7 @@ func samplesAndTokens(v *View) Outcome {
 		return o
 	}
 	if *v.MeanTPOT == 0 || *v.MeanITL == 0 {
+		o.NotMade = true
 		say("The check has no meaning here: mean ITL is %s ms and mean TPOT %s ms, as in a run without a second token.", number(*v.MeanITL), number(*v.MeanTPOT))
 		return o
 	}

@@ -10,16 +10,30 @@ import (
 	"lathe/bench/serving"
 )
 
+// Said is what stands around the readings of a capture: before them what a reader
+// has to know of the run first, such as that the client was its limit, and behind
+// them what the client did.
+type Said struct{ Head, Notes []string }
+
 // ServingHTML writes the readings of one capture as a page: the table of all of
-// them, the distributions of each, and latency over time. sum is the sha256 of the
-// capture's file, "" where it is unknown.
-func ServingHTML(w io.Writer, c *serving.Capture, sum string, results []*serving.Result) error {
+// them, the distributions of each, latency over time, and what is said around them.
+// sum is the sha256 of the capture's file, "" where it is unknown.
+func ServingHTML(w io.Writer, c *serving.Capture, sum string, results []*serving.Result, said Said) error {
 	all := readingsOf(results)
 	r := c.Run
 	p := page{Title: join(": ", r.Command, modelName(r)), Warnings: cleaned(c.Warnings)}
 	if c.End == nil {
 		p.State = "the capture has no end record, the run was cut"
 	}
+	var first []string
+	for _, line := range cleaned(said.Head) {
+		if state, ok := strings.CutPrefix(line, "incomplete: "); ok {
+			p.State = state
+		} else {
+			first = append(first, line)
+		}
+	}
+	p.Warnings = append(first, p.Warnings...)
 	for _, f := range []fact{{"model", modelFact(r)}, {"client's host", hostFact(r.Host)}, {"build", join(" ", r.Build.Version, r.Build.Revision, r.Build.Go)},
 		{"started", r.StartedAt}, {"workload", sha(r.WorkloadSHA256)}, {"capture", sha(sum)}} {
 		if f.value != "" {
@@ -41,6 +55,9 @@ func ServingHTML(w io.Writer, c *serving.Capture, sum string, results []*serving
 		return err
 	}
 	p.Sections = append(p.Sections, figures...)
+	if len(said.Notes) > 0 {
+		p.Sections = append(p.Sections, section{Title: "What the client did", Notes: cleaned(said.Notes)})
+	}
 	return p.write(w)
 }
 

@@ -84,13 +84,17 @@ func TestHTMLOfACapture(t *testing.T) {
 		results := read(t, bytes.NewReader(lines(t, s.records(t))), names, s.options(serving.August))
 		write := func() string {
 			var b bytes.Buffer
-			if err := ServingHTML(&b, &serving.Capture{End: &bench.End{}}, "abc", results); err != nil {
+			if err := ServingHTML(&b, &serving.Capture{End: &bench.End{}}, "abc", results, Said{Head: []string{"client-limited: <b>"}, Notes: []string{"send lag: p50"}}); err != nil {
 				t.Fatal(err)
 			}
 			return b.String()
 		}
 		page := write()
 		selfContained(t, page, write())
+		limit, table, lag := strings.Index(page, "warning: client-limited: &lt;b&gt;"), strings.Index(page, "<table"), strings.Index(page, "send lag: p50")
+		if limit < 0 || limit > table || lag < table {
+			t.Errorf("%s: the limit at %d, the table at %d, the lag at %d", s.Name, limit, table, lag)
+		}
 		for _, name := range names {
 			if strings.Count(page, ">"+name+"<") < 1 {
 				t.Errorf("%s: %s is missing", s.Name, name)

@@ -63,7 +63,7 @@ func (app *application) reportCapture(ctx context.Context, o reportOptions) erro
 	case "csv":
 		return report.ServingCSV(app.term.out, read.results)
 	case "html":
-		return report.ServingHTML(app.term.out, read.capture, read.sum, read.results)
+		return report.ServingHTML(app.term.out, read.capture, read.sum, read.results, report.Said{})
 	case "text":
 		return report.ServingTable(app.term.out, read.results)
 	}

@@ -220,7 +220,7 @@ func (s *servedReport) write(w io.Writer, format string) error {
 	case "csv":
 		return report.ServingCSV(w, s.results)
 	case "html":
-		return report.ServingHTML(w, s.capture, s.sum, s.results)
+		return report.ServingHTML(w, s.capture, s.sum, s.results, report.Said{Head: s.head(), Notes: s.notes()})
 	case "text":
 		return s.text(w)
 	}
