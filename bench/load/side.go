@@ -37,6 +37,11 @@ func NewSide(opt Options, headers []Header) (*Side, error) {
 	if err != nil {
 		return nil, fmt.Errorf("side calls: %w", err)
 	}
+	for _, h := range headers {
+		if !validHeader(h) {
+			return nil, fmt.Errorf("side calls: header %q cannot be sent", h.Name)
+		}
+	}
 	transport := &http.Transport{TLSClientConfig: opt.TLS.Clone(), IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: maxHeadBytes}
 	if t.proxy != nil {
 		transport.Proxy = func(*http.Request) (*url.URL, error) { return t.proxy, nil }
@@ -69,9 +74,6 @@ func (s *Side) do(ctx context.Context, method, path string, send []byte, kind st
 		req.Header.Set("Content-Type", kind)
 	}
 	for _, h := range s.headers {
-		if !validHeader(h) {
-			return 0, nil, fmt.Errorf("%s: header %q cannot be sent", what, h.Name)
-		}
 		req.Header.Set(h.Name, h.Value)
 	}
 	res, err := s.http.Do(req)

@@ -88,11 +88,17 @@ func (o *benchServeOptions) checkTraffic() error {
 	if t.Arrival == "closed" && t.MaxConcurrency == nil {
 		return usageError("--max-concurrency 16", "--arrival closed: needs the number of clients")
 	}
+	if t.Arrival == "closed" && !math.IsInf(float64(t.RequestRate), 1) {
+		return usageError("--think-time paces its clients", "--request-rate: %v: the clients of --arrival closed send when they are answered", t.RequestRate)
+	}
 	if t.RampUp == "" && (t.RampStart != nil || t.RampEnd != nil) {
 		return usageError("--ramp-up-strategy linear", "--ramp-up-start-rps, --ramp-up-end-rps: a ramp needs its strategy")
 	}
 	if t.RampUp != "" && (t.RampStart == nil || t.RampEnd == nil) {
 		return usageError("", "--ramp-up-strategy %s: needs --ramp-up-start-rps and --ramp-up-end-rps", t.RampUp)
+	}
+	if t.RampUp == string(arrival.LinearRamp) && *t.RampStart == 0 {
+		return usageError("--ramp-up-start-rps 1", "--ramp-up-start-rps: 0: at 0 requests/s the first is never due")
 	}
 	if o.Harness == harnessVLLM {
 		if err := o.vllmArrivals(1).Validate(); err != nil {

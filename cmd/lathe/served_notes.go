@@ -185,7 +185,11 @@ func (s *servedReport) scheduleNotes(add func(format string, args ...any)) {
 		}
 		add("%s", line)
 	}
-	add("send lag: p50 %s, p99 %s, max %s (n=%d)", ms(r.Lag.P50NS), ms(r.Lag.P99NS), ms(r.Lag.MaxNS), r.N)
+	permits := ""
+	if n := s.o.concurrency(); n > 0 && n < r.N {
+		permits = fmt.Sprintf(", the wait for one of %d permits in it", n)
+	}
+	add("send lag: p50 %s, p99 %s, max %s behind the schedule%s (n=%d)", ms(r.Lag.P50NS), ms(r.Lag.P99NS), ms(r.Lag.MaxNS), permits, r.N)
 }
 
 func (s *servedReport) connectionNotes(add func(format string, args ...any)) {

@@ -42,6 +42,21 @@ func TestServeSaysWhyNothingSucceeded(t *testing.T) {
 	}
 }
 
+// A send that waited for a permit is not told as the client's own lateness.
+func TestServeSendLagNamesPermits(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := startServed(t, servedScript{})
+	out, _ := serveExit(t, s, 0, small("p.jsonl", 3, "--max-concurrency", "1")...)
+	if !strings.Contains(out, " behind the schedule, the wait for one of 1 permits in it (n=3)\n") {
+		t.Errorf("with permits: %s", out)
+	}
+	for raw, more := range map[string][]string{"q.jsonl": nil, "r.jsonl": {"--max-concurrency", "3"}} {
+		if out, _ := serveExit(t, s, 0, small(raw, 3, more...)...); !strings.Contains(out, " behind the schedule (n=3)\n") {
+			t.Errorf("%v: %s", more, out)
+		}
+	}
+}
+
 // A server that will not be there is told from one that is starting.
 func TestServeReadyCheckWords(t *testing.T) {
 	t.Chdir(t.TempDir())
