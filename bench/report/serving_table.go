@@ -117,6 +117,9 @@ func servingWords(all []reading) []fact {
 		if x.sample != "" {
 			sample = "an ITL sample is " + x.sample
 		}
+		if n := x.r.Unasked; n > 0 {
+			sample += fmt.Sprintf("; without the usage frames (%d), which its client does not ask for", n)
+		}
 		lines = append(lines, fact{name, sample + "; output tokens: " + x.counted})
 	}
 	return lines

@@ -16,6 +16,11 @@ type Options struct {
 	AcceptLength  float64 // what SGLang's client would get from the server; 0 for none
 	MultiTurn     bool    // SGLang's multi-turn run: no dataset rows
 	DisableStream bool    // SGLang's --disable-stream
+	// UsageAsked says that the requests asked for a frame with the usage alone,
+	// which SGLang's client does not do (serving-semantics D3): SGLang's readings
+	// are then those of the stream without these frames, that a server would have
+	// sent it. Otherwise its completions client fails on them.
+	UsageAsked bool
 
 	// Of the exact reading only.
 	IgnoreEOS  bool // ignore_eos was sent: a shorter answer than asked for is worth a warning

@@ -20,19 +20,20 @@ type frames interface {
 
 // Reading is one semantics over one capture, fed record by record.
 type Reading struct {
-	sem    Semantics
-	opt    Options
-	sw     Switches
-	doc    *frame.Doc // scratch; Scan shares one
-	open   map[string]*request
-	done   []Outcome
-	exact  []ExactRequest
-	order  []string
-	sched  []int64
-	first  int64 // earliest scheduled time
-	last   int64 // latest time seen
-	misfit int   // requests of an endpoint that the backend does not read
-	lag    lags
+	sem     Semantics
+	opt     Options
+	sw      Switches
+	doc     *frame.Doc // scratch; Scan shares one
+	open    map[string]*request
+	done    []Outcome
+	exact   []ExactRequest
+	order   []string
+	sched   []int64
+	first   int64 // earliest scheduled time
+	last    int64 // latest time seen
+	misfit  int   // requests of an endpoint that the backend does not read
+	unasked int   // frames that Options.UsageAsked leaves out
+	lag     lags
 }
 
 type request struct {
@@ -70,7 +71,7 @@ func (g *Reading) request(id string) *request {
 	case g.sem.Harness == VLLM:
 		q.frames = newVLLM(g.sem.Wire, g.sw, g.doc)
 	default:
-		q.frames = newSGLang(g.sem.Wire, g.opt.DisableStream, g.sw, g.doc)
+		q.frames = newSGLang(g.sem.Wire, g.opt, g.sw, g.doc)
 	}
 	g.open[id] = q
 	return q
@@ -160,6 +161,9 @@ func (g *Reading) close(r *bench.Request) {
 	if wire, ok := wireOfEndpoint(r.Endpoint); !ok || wire != g.sem.Wire {
 		g.misfit++
 	}
+	if s, ok := q.frames.(*sglangFrames); ok {
+		g.unasked += s.left
+	}
 	g.done = append(g.done, q.frames.close(r, q.head))
 }
 
@@ -221,6 +225,7 @@ type Result struct {
 	// of SGLang, which has the metrics all the same.
 	GoodputErr string
 
+	Unasked  int    // usage frames that Options.UsageAsked left out
 	Err      string // class of the exception that ends the harness's aggregation
 	Warnings []string
 }
@@ -229,7 +234,7 @@ type Result struct {
 // has none, as one that was killed: then it is the span from the first
 // scheduled request to the last stamp.
 func (g *Reading) Result(durationNS int64) *Result {
-	r := &Result{Semantics: g.sem, Version: g.opt.Version, DurationNS: durationNS}
+	r := &Result{Semantics: g.sem, Version: g.opt.Version, DurationNS: durationNS, Unasked: g.unasked}
 	if durationNS < 0 {
 		r.DurationNS = max(0, g.last-max(0, g.first))
 		r.Warnings = append(r.Warnings, "the capture has no end: its duration is taken to its last stamp")

@@ -13,6 +13,7 @@ import (
 type sglangFrames struct {
 	wire  Wire
 	whole bool // chat without streaming: the body is one JSON text
+	asked bool // frames with the usage alone are there because others ask for them
 	sw    Switches
 	doc   *frame.Doc // scratch, shared
 	cut   frame.Lines
@@ -27,11 +28,13 @@ type sglangFrames struct {
 	prompt   Count
 	lastLine int64
 	lines    int
+	left     int // frames that were left out as asked says
 	failure  failure
 }
 
-func newSGLang(wire Wire, disableStream bool, sw Switches, doc *frame.Doc) *sglangFrames {
-	return &sglangFrames{wire: wire, whole: disableStream && wire == Chat, sw: sw, doc: doc}
+func newSGLang(wire Wire, opt Options, sw Switches, doc *frame.Doc) *sglangFrames {
+	asked := opt.UsageAsked && !opt.MultiTurn && wire != Native
+	return &sglangFrames{wire: wire, whole: opt.DisableStream && wire == Chat, asked: asked, sw: sw, doc: doc}
 }
 
 func (s *sglangFrames) read(b []byte, t int64) {
@@ -56,6 +59,10 @@ func (s *sglangFrames) line(line []byte, t int64) bool {
 		return false
 	}
 	line = bytes.TrimPrefix(line, []byte("data: "))
+	if s.asked && s.unasked(line) {
+		s.left++
+		return true
+	}
 	s.lastLine = t
 	s.lines++
 	if string(line) == "[DONE]" {
@@ -86,6 +93,15 @@ func (s *sglangFrames) line(line []byte, t int64) bool {
 		s.failure = s.completion(root, t)
 	}
 	return !s.failure.bad()
+}
+
+// unasked says whether a line is a frame with the usage alone.
+func (s *sglangFrames) unasked(line []byte) bool {
+	if s.doc.Parse(line) != nil {
+		return false
+	}
+	choices, usage := s.doc.Root().Get("choices"), s.doc.Root().Get("usage")
+	return choices.Is(frame.Array) && choices.Len() == 0 && usage.Is(frame.Object)
 }
 
 // serverPrompt takes the server's prompt length, since November 2026.

@@ -146,6 +146,7 @@ func (app *application) openServed(ctx context.Context, o reportOptions, r *benc
 	if err != nil {
 		return nil, err
 	}
+	opt.UsageAsked = opt.UsageAsked && !foreign // what another tool asked for is not known
 	if given, err := o.servingOptions(nil); err != nil {
 		return nil, err
 	} else if given.AcceptLength != 0 {
