@@ -116,8 +116,8 @@ func (x *exchange) take(now int64, body []byte) error {
 	switch {
 	case limits.LineSize > 0 && x.line > limits.LineSize:
 		return fail(ClassLineSize, fmt.Errorf("a line of the body is above %d bytes", limits.LineSize))
-	case limits.BodySize > 0 && x.body > limits.BodySize:
-		return fail(ClassBodySize, fmt.Errorf("the body is above %d bytes", limits.BodySize))
+	case limits.BodySize > 0 && x.body > limits.bodyOf(x.job.RequestedOutputLen):
+		return fail(ClassBodySize, fmt.Errorf("the body is above %d bytes, and %d tokens were asked for", limits.bodyOf(x.job.RequestedOutputLen), x.job.RequestedOutputLen))
 	}
 	if x.done == nil && x.job.Stream && endsDone(&x.carry, body) {
 		x.done = at(now)

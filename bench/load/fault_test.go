@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"runtime"
@@ -217,6 +218,27 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	if got := <-peak; got > 100<<20 {
 		t.Errorf("heap reached %d MiB", got>>20)
+	}
+}
+
+// The bound of a body grows with the tokens asked for, to the limit set: an
+// answer of any that a server sends in earnest stays below it.
+func TestBodyBound(t *testing.T) {
+	l := HarnessLimits()
+	for _, c := range []struct {
+		tokens int
+		want   int64
+	}{{-1, 64 << 20}, {0, 64 << 20}, {1, 64<<20 + 64<<10 + 16}, {1000, 64<<20 + 64000<<10 + 16e6}, {1 << 17, defaultBody}, {math.MaxInt, defaultBody}} {
+		if got := l.bodyOf(c.tokens); got != c.want {
+			t.Errorf("%d tokens: %d bytes, want %d", c.tokens, got, c.want)
+		}
+		// Frames of 4 KiB, and of the text so far with 8 bytes a token.
+		if n := int64(c.tokens); n >= 0 && n < 1<<14 && (n*4096 > l.bodyOf(c.tokens) || n*n*8 > l.bodyOf(c.tokens)) {
+			t.Errorf("%d tokens: an honest answer is above the bound", n)
+		}
+	}
+	if small := (&Limits{BodySize: 5}).bodyOf(1000); small != 5 {
+		t.Errorf("the limit set is not kept: %d", small)
 	}
 }
 

@@ -54,7 +54,7 @@ type Limits struct {
 	Idle     time.Duration // between two reads
 	Total    time.Duration // from the send to the end
 	Tail     time.Duration // from [DONE] to the end of the body; then the connection is dropped and the request ends well
-	BodySize int64         // bytes of a body
+	BodySize int64         // bytes of a body; fewer are allowed where few tokens were asked for
 	LineSize int64         // bytes of a body without a line feed
 }
 
@@ -67,6 +67,22 @@ const (
 	defaultLine = 32 << 20
 	defaultBody = 4 << 30
 )
+
+// What a body may have, in bytes: so much in any case, so much for a token that
+// was asked for, and, as SGLang's own stream repeats the text so far in every
+// frame, so much for a token in each frame.
+const (
+	bodyAlways   = 64 << 20
+	bodyPerToken = 64 << 10
+	bodyRepeated = 16
+)
+
+// bodyOf bounds the body of a request for so many tokens, so that a server that
+// never stops fills neither the memory nor the disk.
+func (l *Limits) bodyOf(tokens int) int64 {
+	n := min(max(int64(tokens), 0), 1<<24)
+	return min(l.BodySize, bodyAlways+n*bodyPerToken+n*n*bodyRepeated)
+}
 
 // HarnessLimits are those of vLLM's and SGLang's clients, and bounds on memory
 // and disk. A server that holds a connection open behind [DONE] does not hold
