@@ -78,7 +78,7 @@ func (s *Side) do(ctx context.Context, method, path string, send []byte, kind st
 	}
 	res, err := s.http.Do(req)
 	if err != nil {
-		return 0, nil, fmt.Errorf("%s: %w", what, unwrapURL(err))
+		return 0, nil, fmt.Errorf("%s: %w", what, inWords(unwrapURL(err)))
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, sideBody+1))
@@ -86,9 +86,19 @@ func (s *Side) do(ctx context.Context, method, path string, send []byte, kind st
 		err = fmt.Errorf("the answer is above %d bytes", sideBody)
 	}
 	if err != nil {
-		return res.StatusCode, nil, fmt.Errorf("%s: %w", what, err)
+		return res.StatusCode, nil, fmt.Errorf("%s: %w", what, inWords(err))
 	}
 	return res.StatusCode, body, nil
+}
+
+// ErrNoAnswer is a side call whose time was over first.
+var ErrNoAnswer = errors.New("no answer in time")
+
+func inWords(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return ErrNoAnswer
+	}
+	return err
 }
 
 // unwrapURL takes the URL off an error that is named by its path already.

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -49,5 +50,30 @@ func TestSide(t *testing.T) {
 	srv.stop()
 	if _, _, err := s.Get(ctx, "/v1/models"); err == nil || !strings.HasPrefix(err.Error(), "GET /v1/models: ") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A server that accepts and says nothing, or stops inside its answer, is told as
+// that, not as a context of this program.
+func TestSideNoAnswer(t *testing.T) {
+	for name, said := range map[string]string{"silent": "", "inside": "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"} {
+		srv := serve(t, func(c net.Conn, _ *http.Request, _ int64) bool {
+			io.WriteString(c, said)
+			io.Copy(io.Discard, c)
+			return false
+		})
+		s, err := NewSide(Options{URL: srv.url()}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		if _, _, err := s.Get(ctx, "/v1/models"); !errors.Is(err, ErrNoAnswer) || strings.Contains(err.Error(), "context") {
+			t.Errorf("%s: %v", name, err)
+		}
+		cancel()
+		s.Close()
+	}
+	if _, err := NewSide(Options{URL: "http://127.0.0.1:1"}, []Header{{"A B", "c"}}); err == nil {
+		t.Error("a header that cannot be sent is taken")
 	}
 }
