@@ -15,10 +15,6 @@ import (
 	"lathe/bench"
 )
 
-// readSize is what one read of a socket takes at most, as the event loop below
-// both harnesses does.
-const readSize = 256 << 10
-
 // tickEvery is how often deadlines are looked at.
 const tickEvery = 50 * time.Millisecond
 

@@ -17,6 +17,10 @@ const (
 	bytesAReads = 32 << 10 // of one "reads" line, and of the lines written together
 )
 
+// readSize is what one read of a socket takes at most, as the event loop below
+// both harnesses does.
+const readSize = 256 << 10
+
 // mark is one socket read of one exchange.
 type mark struct {
 	t, kernel int64 // kernel: wall clock, 0 for none
@@ -43,6 +47,17 @@ type batch struct {
 	marks   []mark
 	streams []streamReads
 	closes  []*bench.Request
+}
+
+// newBatch has the memory of a batch that is written before its time, and has it
+// from the system: a reading thread that makes room meets no page faults.
+func newBatch(number uint64) *batch {
+	b := &batch{number: number, data: make([]byte, batchBytes/2+readSize), marks: make([]mark, batchMarks/2+1), streams: make([]streamReads, 1024)}
+	clear(b.data)
+	clear(b.marks)
+	clear(b.streams)
+	b.reset(number)
+	return b
 }
 
 func (b *batch) full() bool { return len(b.data) >= batchBytes || len(b.marks) >= batchMarks }
@@ -82,7 +97,7 @@ type recorder struct {
 }
 
 func newRecorder(out *bench.Writer, read func() clockPair, onError func(error)) *recorder {
-	r := &recorder{out: out, pairs: newPairs(read), cur: &batch{number: 1}, spare: &batch{}, kick: make(chan struct{}, 1), gone: make(chan struct{}), onError: onError}
+	r := &recorder{out: out, pairs: newPairs(read), cur: newBatch(1), spare: newBatch(0), kick: make(chan struct{}, 1), gone: make(chan struct{}), onError: onError}
 	r.room.L = &r.mu
 	go r.run()
 	return r
