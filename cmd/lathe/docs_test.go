@@ -85,7 +85,7 @@ func understood(args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := judgeForeign(parsed.foreign, func(string, ...any) {}); err != nil {
+	if err := judgeForeign(parsed.foreign, g.command, func(string, ...any) {}); err != nil {
 		return err
 	}
 	return cmd.Flags().Parse(parsed.args())

@@ -71,8 +71,9 @@ func parseForeign(line string) (*foreignFlag, error) {
 	return nil, fmt.Errorf("unknown disposition %q", cells[2])
 }
 
-// judgeForeign warns about the harness flags that change nothing here and refuses the others.
-func judgeForeign(uses []flagUse, warn func(format string, args ...any)) error {
+// judgeForeign warns about the harness flags that change nothing here and refuses the others; command
+// is the command as it is printed.
+func judgeForeign(uses []flagUse, command string, warn func(format string, args ...any)) error {
 	for _, use := range uses {
 		entry := use.decl.entry
 		switch {
@@ -80,7 +81,7 @@ func judgeForeign(uses []flagUse, warn func(format string, args ...any)) error {
 		case entry.disposition == noEffect:
 			warn("%s: accepted without effect: %s", use.written, entry.reason)
 		case entry.disposition == ours:
-			return usageError("", "%s: refused: this command has no %s", use.written, entry.detail)
+			return usageError(command+" --help lists the flags", "%s: refused: %s has no %s", use.written, command, entry.detail)
 		default:
 			return usageError("", "%s: refused: %s", strings.Join(append([]string{use.written}, shown(entry, use.values)...), " "), entry.reason)
 		}

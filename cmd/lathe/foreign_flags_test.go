@@ -260,7 +260,7 @@ func TestJudgeForeign(t *testing.T) {
 			continue
 		}
 		warning, refusal := "", ""
-		err = judgeForeign(p.foreign, func(format string, args ...any) { warning = fmt.Sprintf(format, args...) })
+		err = judgeForeign(p.foreign, "lathe "+strings.Join(path, " "), func(format string, args ...any) { warning = fmt.Sprintf(format, args...) })
 		if err != nil {
 			refusal = err.Error()
 		}

@@ -154,10 +154,24 @@ func (g *grammar) unknown(written, name string) error {
 		}
 	}
 	hint := g.command + " --help lists the flags"
-	if near, ok := nearest(name, ours); ok {
+	if now := renamed(name); g.own[now] != nil && strings.HasPrefix(g.command, "lathe bench serve") {
+		hint = "its name is now " + now
+	} else if near, ok := nearest(name, ours); ok {
 		hint = "did you mean " + near + "?"
 	} else if near, ok := nearest(name, theirs); ok {
 		hint = "did you mean " + near + "?"
 	}
 	return usageError(hint, "unknown flag: %s: %s has no such flag", written, g.command)
+}
+
+// renamed is today's name of a flag that vLLM's client had, "" for none: many published command lines
+// are older than the states that --harness-version names.
+func renamed(name string) string {
+	switch name {
+	case "--endpoint-type":
+		return "--backend"
+	case "--custom-skip-chat-template":
+		return "--skip-chat-template"
+	}
+	return ""
 }

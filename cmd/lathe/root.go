@@ -164,6 +164,9 @@ func harnessOf(cmd *cobra.Command) harnessGroups {
 // command that needs it.
 func grammarOf(cmd *cobra.Command) (*grammar, error) {
 	g := newGrammar(cmd.CommandPath())
+	if harness := cmd.Annotations[harnessAnnotation]; harness != "" {
+		g.command += " --harness " + harness
+	}
 	kinds := map[string]flagKind{}
 	cmd.InheritedFlags() // adds the persistent flags of the parents
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -85,7 +85,7 @@ func (app *application) execute(ctx context.Context, args []string) (err error) 
 	if app.link == nil && parsed.runsKernel() {
 		return app.contain(ctx, strings.Join(path, " "), parsed.last("--format", "text") == "text")
 	}
-	if err := judgeForeign(parsed.foreign, app.term.warn); err != nil {
+	if err := judgeForeign(parsed.foreign, g.command, app.term.warn); err != nil {
 		return err
 	}
 	if cmd.Name() == "help" {
