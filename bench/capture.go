@@ -48,6 +48,10 @@ type Request struct {
 	Attempts           []Attempt   `json:"attempts,omitempty"`
 }
 
+// Probe is one probe beside a serving run, which is no request of it: written
+// whole in one line, as a Request with that kind.
+type Probe struct{ Request }
+
 // Attempt is an earlier try of a request that was repeated. SentNS of the
 // request is that of the first.
 type Attempt struct {

@@ -69,7 +69,7 @@ func (r *Reader) Close() error { return r.close() }
 func (r *Reader) Warnings() []string { return r.warnings }
 
 // Next returns the next record as a pointer to its type (*Run, *Resume, *Point,
-// *Step, *Iteration, *Check, *Reads, *Request, *Answer, *ClientRun, *End), or
+// *Step, *Iteration, *Check, *Reads, *Request, *Probe, *Answer, *ClientRun, *End), or
 // io.EOF. Lines of an unknown kind are skipped. The first record is always the *Run.
 func (r *Reader) Next() (any, error) {
 	if len(r.ahead) > 0 {
@@ -198,43 +198,8 @@ func decodeJSON(line []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var rec any
-	var named *Kind // the record's own, which a second "kind" key would change
-	switch kind {
-	case KindRun:
-		v := new(Run)
-		rec, named = v, &v.Kind
-	case KindResume:
-		v := new(Resume)
-		rec, named = v, &v.Kind
-	case KindPoint:
-		v := new(Point)
-		rec, named = v, &v.Kind
-	case KindStep:
-		v := new(Step)
-		rec, named = v, &v.Kind
-	case KindIteration:
-		v := new(Iteration)
-		rec, named = v, &v.Kind
-	case KindCheck:
-		v := new(Check)
-		rec, named = v, &v.Kind
-	case KindReads:
-		v := new(Reads)
-		rec, named = v, &v.Kind
-	case KindRequest:
-		v := new(Request)
-		rec, named = v, &v.Kind
-	case KindAnswer:
-		v := new(Answer)
-		rec, named = v, &v.Kind
-	case KindClient:
-		v := new(ClientRun)
-		rec, named = v, &v.Kind
-	case KindEnd:
-		v := new(End)
-		rec, named = v, &v.Kind
-	default:
+	rec, named := blank(kind)
+	if rec == nil {
 		if !json.Valid(line) {
 			return nil, errors.New("not a JSON object")
 		}
@@ -250,6 +215,50 @@ func decodeJSON(line []byte) (any, error) {
 		return nil, fmt.Errorf("%s record: %w", kind, err)
 	}
 	return rec, nil
+}
+
+// blank is an empty record of a kind and its own kind, which a second "kind" key
+// would change; nil for a kind that is not known.
+func blank(kind Kind) (rec any, named *Kind) {
+	switch kind {
+	case KindRun:
+		v := new(Run)
+		return v, &v.Kind
+	case KindResume:
+		v := new(Resume)
+		return v, &v.Kind
+	case KindPoint:
+		v := new(Point)
+		return v, &v.Kind
+	case KindStep:
+		v := new(Step)
+		return v, &v.Kind
+	case KindIteration:
+		v := new(Iteration)
+		return v, &v.Kind
+	case KindCheck:
+		v := new(Check)
+		return v, &v.Kind
+	case KindReads:
+		v := new(Reads)
+		return v, &v.Kind
+	case KindRequest:
+		v := new(Request)
+		return v, &v.Kind
+	case KindProbe:
+		v := new(Probe)
+		return v, &v.Kind
+	case KindAnswer:
+		v := new(Answer)
+		return v, &v.Kind
+	case KindClient:
+		v := new(ClientRun)
+		return v, &v.Kind
+	case KindEnd:
+		v := new(End)
+		return v, &v.Kind
+	}
+	return nil, nil
 }
 
 // kindOf reads the kind. Our own lines begin with it, so that they need not be

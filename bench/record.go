@@ -18,6 +18,7 @@ const (
 	KindCheck     Kind = "check"
 	KindReads     Kind = "reads"
 	KindRequest   Kind = "request"
+	KindProbe     Kind = "probe"
 	KindAnswer    Kind = "answer"
 	KindClient    Kind = "client"
 	KindEnd       Kind = "end"

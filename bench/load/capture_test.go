@@ -23,6 +23,12 @@ func (c *captured) line(t *testing.T, line []byte) {
 			t.Fatal(err)
 		}
 		c.extra[r.ID] = append(c.extra[r.ID], r.Reads...)
+	case bench.KindProbe:
+		p := &bench.Probe{}
+		if err := json.Unmarshal(line, p); err != nil {
+			t.Fatal(err)
+		}
+		c.probes = append(c.probes, p)
 	case bench.KindRequest:
 		q := &bench.Request{}
 		if err := json.Unmarshal(line, q); err != nil {

@@ -35,6 +35,11 @@ type exchange struct {
 	kept  []byte // the body, for Follow
 
 	held place // of its reads in the capture buffer
+
+	probe  *prober // whose it is; nil for a request of the plan
+	reads  []bench.Read
+	asked  int64 // when it came to wait for a connection of a pool with an end; 0: it did not
+	pooled bool  // it holds such a connection
 }
 
 // ending is how an attempt ended.
@@ -49,7 +54,9 @@ type ending struct {
 // opened.
 func (x *exchange) begin(now int64) {
 	if len(x.attempts) == 0 {
-		x.sent = now
+		if x.sent = now; x.asked > 0 {
+			x.sent = x.asked
+		}
 	}
 	x.began, x.last = now, now
 	x.connected, x.headers, x.done, x.standing = nil, nil, nil, false
@@ -81,9 +88,7 @@ func (x *exchange) received(now, kernel int64, p []byte, again bool) (e ending, 
 		x.headers = at(now)
 	}
 	if len(body) > 0 {
-		if x.run.rec != nil && !x.repeatable() {
-			x.run.rec.add(x, now, kernel, body, again)
-		}
+		x.keep(now, kernel, body, again)
 		if f := x.take(now, body); f != nil && err == nil {
 			err = f
 		}
@@ -95,6 +100,18 @@ func (x *exchange) received(now, kernel int64, p []byte, again bool) (e ending, 
 		return x.complete(now), true
 	}
 	return ending{}, false
+}
+
+// keep puts what one read brought of the body into the capture.
+func (x *exchange) keep(now, kernel int64, body []byte, again bool) {
+	switch n := len(x.reads); {
+	case x.probe != nil && again && n > 0:
+		x.reads[n-1].B64 = append(x.reads[n-1].B64, body...)
+	case x.probe != nil:
+		x.reads = append(x.reads, bench.Read{TNS: now, B64: bytes.Clone(body)})
+	case x.run.rec != nil && !x.repeatable():
+		x.run.rec.add(x, now, kernel, body, again)
+	}
 }
 
 // refusalBody is how much is read of the body of an answer that is no success,

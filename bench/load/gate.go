@@ -45,11 +45,27 @@ func (g *gate) leave() *exchange {
 	return x
 }
 
-// close turns away everybody from now on and says how many were waiting.
-func (g *gate) close() (dropped int) {
+// remove takes those out of the queue that match, and returns them.
+func (g *gate) remove(match func(x *exchange) bool) (out []*exchange) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	dropped = len(g.waiting) - g.first
+	var kept []*exchange
+	for _, x := range g.waiting[g.first:] {
+		if match(x) {
+			out = append(out, x)
+		} else {
+			kept = append(kept, x)
+		}
+	}
+	g.waiting, g.first = kept, 0
+	return out
+}
+
+// close turns away everybody from now on and says who was waiting.
+func (g *gate) close() (dropped []*exchange) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	dropped = g.waiting[g.first:]
 	g.closed, g.waiting, g.first = true, nil, 0
 	return dropped
 }

@@ -16,6 +16,11 @@ func attempt(x *exchange, e ending) bench.Attempt {
 // over is told by a transport that an attempt ended and that its connection is
 // free. It repeats the request, goes on with its conversation, or closes it.
 func (r *running) over(x *exchange, e ending) {
+	if x.probe != nil {
+		x.probe.ended(x, e)
+		return
+	}
+	r.disconnect(x)
 	if x.repeats(e) && !r.stop.Load() {
 		x.attempts = append(x.attempts, attempt(x, e))
 		time.AfterFunc(r.c.opt.Retry.Wait, func() { r.again(x) })
@@ -32,7 +37,7 @@ func (r *running) again(x *exchange) {
 		r.settled(x, failed(now, fail(ClassCancelled, errStopped)))
 		return
 	}
-	r.via.start(x)
+	r.connect(x)
 }
 
 // settled closes the request in the capture and passes its permit on.
@@ -77,7 +82,7 @@ func (r *running) follow(x *exchange, ended int64) {
 	}
 	next.scheduled = r.clock.Now()
 	next.admitted = next.scheduled
-	r.via.start(next)
+	r.connect(next)
 }
 
 // release passes a permit on and counts one request less.

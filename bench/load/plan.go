@@ -27,6 +27,8 @@ type Plan struct {
 	// Grace is the same for a run that is cancelled from outside.
 	Grace time.Duration
 
+	Probes *Probes // beside the requests; nil: none
+
 	Capture *bench.Writer // nil: warm-up, nothing is kept
 	Over    *atomic.Int64 // counts the requests that have ended, for who looks on; nil: nobody does
 }
@@ -44,6 +46,8 @@ func (p Plan) validate() error {
 		return errors.New("both a schedule and a closed loop")
 	case p.Loop != nil && (len(p.Loop.ThinkSeconds) != p.Count || p.Loop.Clients < 1):
 		return fmt.Errorf("%d requests and a closed loop of %d clients with %d pauses", p.Count, p.Loop.Clients, len(p.Loop.ThinkSeconds))
+	case p.Probes != nil && p.Probes.Pause < 0:
+		return errors.New("probes: a negative pause")
 	case p.Concurrency < 0 || p.Duration < 0 || p.Drain < 0 || p.Grace < 0:
 		return errors.New("a negative bound")
 	}

@@ -46,7 +46,7 @@ type batch struct {
 	data    []byte
 	marks   []mark
 	streams []streamReads
-	closes  []*bench.Request
+	closes  []any // records
 }
 
 // newBatch has the memory of a batch that is written before its time, and has it
@@ -135,8 +135,8 @@ func (r *recorder) add(x *exchange, t, kernel int64, body []byte, again bool) {
 	}
 }
 
-// close keeps the closing record of a request.
-func (r *recorder) close(q *bench.Request) {
+// close keeps the closing record of a request, or a probe.
+func (r *recorder) close(q any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err == nil {
@@ -224,9 +224,7 @@ func (r *recorder) write(b *batch) error {
 			at = r.nextLine().fill(b, s.id, at, r.pairs, &r.size)
 		}
 	}
-	for _, q := range b.closes {
-		r.records = append(r.records, q)
-	}
+	r.records = append(r.records, b.closes...)
 	return r.writeLines()
 }
 

@@ -17,6 +17,7 @@ type running struct {
 	clock bench.Clock
 	via   transport
 	gate  gate
+	pool  *gate                 // connections that probes and requests share, where they have an end; else nil
 	rec   *recorder             // nil: nothing is kept
 	stop  atomic.Bool           // nothing more is to be sent
 	ended atomic.Pointer[Class] // what is under way was ended
@@ -49,8 +50,19 @@ func (c *Client) Run(ctx context.Context, plan Plan) (Result, error) {
 	}
 	before := cpuTime()
 	r := newRunning(c, plan)
+	probes, err := r.probe()
+	if err != nil {
+		r.fail(err)
+	}
 	r.begin()
-	r.wait(ctx)
+	if probes != nil {
+		ended := context.AfterFunc(ctx, probes.abort)
+		r.wait(ctx)
+		ended()
+		probes.finish(ctx)
+	} else {
+		r.wait(ctx)
+	}
 	r.finish(ctx)
 	r.res.CPUNS = cpuTime() - before
 	return r.res, r.err
@@ -58,7 +70,9 @@ func (c *Client) Run(ctx context.Context, plan Plan) (Result, error) {
 
 func newRunning(c *Client, plan Plan) *running {
 	r := &running{c: c, plan: plan, clock: c.clock, via: c.via, done: make(chan struct{}), failed: make(chan struct{})}
-	r.gate.limit = plan.Concurrency
+	if r.gate.limit = plan.Concurrency; plan.Probes != nil && plan.Probes.Shared && plan.Concurrency > 0 {
+		r.pool = &gate{limit: plan.Concurrency}
+	}
 	r.res = Result{Classes: map[Class]int{}, Sent: make([]int64, plan.Count)}
 	for i := range r.res.Sent {
 		r.res.Sent[i] = -1
@@ -176,7 +190,7 @@ func (r *running) arrive(x *exchange, due int64) {
 
 func (r *running) admit(x *exchange) {
 	x.admitted = r.clock.Now()
-	r.via.start(x)
+	r.connect(x)
 }
 
 // settle closes done when nothing is left. r.mu is held.
@@ -217,7 +231,7 @@ func (r *running) halt(while time.Duration, at, after Class) {
 	r.stop.Store(true)
 	dropped := r.gate.close()
 	r.mu.Lock()
-	r.open -= dropped
+	r.open -= len(dropped)
 	r.settle()
 	r.mu.Unlock()
 	r.wakePacer()
@@ -232,6 +246,7 @@ func (r *running) halt(while time.Duration, at, after Class) {
 	}
 	r.ended.Store(&at)
 	r.via.abort(r, at)
+	r.leavePool(func(x *exchange) bool { return x.probe == nil }, at)
 }
 
 // aborted is the class with which everything of a run that was aborted ends,

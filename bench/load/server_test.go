@@ -165,6 +165,8 @@ type captured struct {
 	ids   []string
 	by    map[string]*bench.Request
 	extra map[string][]bench.Read // reads without a closing record
+
+	probes []*bench.Probe
 }
 
 // run carries out a plan and reads its capture.
