@@ -108,6 +108,9 @@ func VLLMBlock(run VLLMRun, r *serving.Result) (string, error) {
 	if run.TokenizerID != nil {
 		k.line("Total token throughput (tok/s):", m.TotalTokenThroughput)
 	}
+	if run.Probe != nil {
+		k.probes(run.Probe)
+	}
 	for _, x := range run.chosen(m, r.Version) {
 		k.title(x.title, '-')
 		k.line("Mean "+x.label+" (ms):", x.stats.Mean)
@@ -130,6 +133,15 @@ func unfinished(r *serving.Result) error {
 }
 
 func durationSeconds(r *serving.Result) float64 { return float64(r.DurationNS) / 1e9 }
+
+func (k *block) probes(p *Probe) {
+	k.title("Probe Requests", '-')
+	k.line("Probe requests completed:", p.Completed)
+	k.line("Probe requests failed:", p.Failed)
+	k.line("Median probe E2EL (ms):", p.MedianE2ELMS)
+	k.line("P99 probe E2EL (ms):", p.P99E2ELMS)
+	k.line("Max probe E2EL (ms):", p.MaxE2ELMS)
+}
 
 func (k *block) speculation(s *serving.Speculation) {
 	k.title("Speculative Decoding", '-')

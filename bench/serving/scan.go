@@ -13,6 +13,7 @@ import (
 type Capture struct {
 	Run      bench.Run
 	Answers  []bench.Answer   // of the server about itself, in their order
+	Probes   []bench.Probe    // beside the requests, in their order
 	Client   *bench.ClientRun // nil where it was cut, or written by another tool
 	End      *bench.End       // nil where it was cut
 	Warnings []string
@@ -84,6 +85,8 @@ func (c *Capture) scan(r *bench.Reader, feed func(rec any)) error {
 			c.Run = *v
 		case *bench.Answer:
 			c.Answers = append(c.Answers, *v)
+		case *bench.Probe:
+			c.Probes = append(c.Probes, *v)
 		case *bench.ClientRun:
 			c.Client = v
 		case *bench.End:
