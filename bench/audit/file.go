@@ -47,6 +47,7 @@ type Load struct {
 	Concurrency Limit
 	Closed      bool // a fixed number of clients, each sending when its answer is there
 	Probes      bool
+	Sharing     bool // its own header says that probes share the pool and the duration
 	Trace       bool // sent by the times of a trace
 
 	Seed     *int64

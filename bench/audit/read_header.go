@@ -74,6 +74,10 @@ func (f *File) headerLoad(o options) {
 	if s := o.get("traffic", "ramp_up_strategy").Text(); s != "" {
 		l.Ramp = s + " from " + o.get("traffic", "ramp_up_start_rps").Raw() + " to " + o.get("traffic", "ramp_up_end_rps").Raw() + " req/s"
 	}
+	if rate, ok := o.get("traffic", "probe_request_rate").Float(); ok && rate > 0 {
+		sw, _ := serving.SwitchesOf(serving.Version(o.get("harness_version").Text()))
+		l.Probes, l.Sharing = true, sw.ProbeShared
+	}
 	l.Arrival = o.get("traffic", "arrival").Text()
 	l.Closed = l.Arrival == "closed"
 	if name := o.get("dataset", "name").Text(); name != "" {

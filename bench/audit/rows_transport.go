@@ -59,7 +59,11 @@ func perConnection(want bool) func(side) bool {
 	return func(s side) bool { return s.Load.PerConn != nil && *s.Load.PerConn == want }
 }
 
-func sharedProbes(s side) bool { return s.Harness == VLLM && s.Load.Probes && s.sw.ProbeShared }
+// sharedProbes says that probes share the pool and the duration: by the header of
+// a capture, or by the release of vLLM's client.
+func sharedProbes(s side) bool {
+	return s.Load.Probes && (s.Load.Sharing || s.Harness == VLLM && s.sw.ProbeShared)
+}
 
 // poolOfProbes says that probes and requests share a pool with an end.
 func poolOfProbes(s side) bool { return sharedProbes(s) && s.Load.Concurrency.N > 0 }

@@ -168,7 +168,10 @@ func (r *servedRun) send(ctx context.Context, opt load.Options, t traffic) error
 	if err := r.before(ctx); err != nil {
 		return err
 	}
-	plan := r.o.plan(r.calls, t)
+	plan, err := r.o.plan(r.calls, t)
+	if err != nil {
+		return err
+	}
 	plan.Capture, plan.Over = r.rec.writer, &r.over
 	stop := r.showSending(plan.Count)
 	res, err := client.Run(ctx, plan)
@@ -302,7 +305,10 @@ func (o *benchServeOptions) arrivalText(t traffic) string {
 		c = fmt.Sprint(n)
 	}
 	rate, _ := o.Traffic.RequestRate.MarshalJSON()
-	law := o.Harness
+	law, probes := o.Harness, ""
+	if o.Traffic.ProbeRate > 0 {
+		probes = fmt.Sprintf(", probes at rate %v", o.Traffic.ProbeRate)
+	}
 	switch {
 	case t.loop != nil:
 		return fmt.Sprintf("closed loop of %s clients, think %v %s", c, o.Traffic.ThinkSeconds, o.Traffic.ThinkLaw)
@@ -311,7 +317,7 @@ func (o *benchServeOptions) arrivalText(t traffic) string {
 	case o.Traffic.RampUp != "":
 		law += fmt.Sprintf(" %s ramp %d to %d", o.Traffic.RampUp, *o.Traffic.RampStart, *o.Traffic.RampEnd)
 	}
-	return fmt.Sprintf("%s, rate %s, concurrency %s", law, strings.Trim(string(rate), `"`), c)
+	return fmt.Sprintf("%s, rate %s, concurrency %s%s", law, strings.Trim(string(rate), `"`), c, probes)
 }
 
 // collectorLimit leaves the collector off until the process holds twice what the prompts take, at least

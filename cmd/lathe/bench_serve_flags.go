@@ -133,6 +133,7 @@ func addVLLMTrafficFlags(fs *pflag.FlagSet, o *benchServeOptions) {
 	t := &o.Traffic
 	unboundedVar(fs, &t.RequestRate, "request-rate", math.Inf(1), "requests a second; inf: all at once")
 	unboundedVar(fs, &t.Burstiness, "burstiness", 1, "shape of the gamma law of the gaps: 1 is Poisson, inf constant")
+	realVar(fs, &t.ProbeRate, "probe-request-rate", 0, 0, "probes beside the run, one a time outside its semaphore, so many a second less the time that each takes; 0: none")
 	optionalWholeVar(fs, &t.MaxConcurrency, "max-concurrency", math.MinInt, "permits of the client's semaphore")
 	choiceVar(fs, &t.RampUp, "ramp-up-strategy", "", []string{"linear", "exponential"}, "raise the rate during the run")
 	optionalWholeVar(fs, &t.RampStart, "ramp-up-start-rps", math.MinInt, "first rate of a ramp")

@@ -118,6 +118,7 @@ type servedShared struct {
 type servedTraffic struct {
 	RequestRate     unbounded     `json:"request_rate"` // requests/s
 	Burstiness      unbounded     `json:"burstiness,omitzero"`
+	ProbeRate       float64       `json:"probe_request_rate,omitempty"` // vLLM: probes/s beside the requests; 0: none
 	RampUp          string        `json:"ramp_up_strategy,omitempty"`
 	RampStart       *int          `json:"ramp_up_start_rps,omitempty"`
 	RampEnd         *int          `json:"ramp_up_end_rps,omitempty"`

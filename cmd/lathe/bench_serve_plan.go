@@ -47,6 +47,9 @@ func (r *servedRun) planText(t traffic, schedule arrival.Schedule) error {
 	fmt.Fprintf(w, "dataset: %s, %d requests, %d unique prompts, %.1f MB of prompts\n", o.Dataset.Name, len(set.Requests), o.Used.Unique, float64(bytes)/1e6)
 	fmt.Fprintf(w, "input tokens: %d to %d, mean %.1f; output tokens: %d to %d, mean %.1f\n", in.Min, in.Max, in.Mean, out.Min, out.Max, out.Mean)
 	fmt.Fprintf(w, "arrivals: %s\n", o.arrivalText(t))
+	if o.Traffic.ProbeRate > 0 {
+		fmt.Fprintf(w, "probes: %s\n", o.probeText())
+	}
 	if n := o.Around.Warmups; n > 0 {
 		fmt.Fprintf(w, "warm-up: %d requests\n", n)
 	}

@@ -141,6 +141,7 @@ func (s *servedReport) vllmRun(date time.Time) report.VLLMRun {
 		run.Diffusion = serving.DiffusionBetween(before, after, r.DurationNS)
 	}
 	run.RPSChanges = s.rampSteps()
+	run.Probe = s.probeBlock()
 	return run
 }
 

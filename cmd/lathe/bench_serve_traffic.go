@@ -138,11 +138,12 @@ func hostName(host string) string {
 const interruptGrace = 500 * time.Millisecond
 
 // plan is the run that counts.
-func (o *benchServeOptions) plan(c *servedCalls, t traffic) load.Plan {
+func (o *benchServeOptions) plan(c *servedCalls, t traffic) (load.Plan, error) {
+	probes, err := o.probes(c)
 	p := load.Plan{Count: len(c.set.Requests), Job: c.job, Schedule: t.schedule, Loop: t.loop, Concurrency: o.concurrency(),
-		Duration: o.Traffic.Duration, Drain: o.Traffic.Drain, Grace: interruptGrace}
+		Duration: o.Traffic.Duration, Drain: o.Traffic.Drain, Grace: interruptGrace, Probes: probes}
 	if t.loop != nil {
 		p.Concurrency = 0 // the clients are the limit
 	}
-	return p
+	return p, err
 }

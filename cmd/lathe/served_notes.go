@@ -143,6 +143,9 @@ func (s *servedReport) notes() []string {
 		out = append(out, cacheNote(m))
 	}
 	s.connectionNotes(add)
+	if line := s.probeNote(); line != "" {
+		out = append(out, line)
+	}
 	if m != nil && m.Failed > 0 {
 		out = append(out, failedNotes(s.exact())...)
 	}
@@ -292,6 +295,9 @@ func (s *servedReport) clientFigures() any {
 	}
 	if c := s.selfChecked(); c != nil {
 		figures["self_check"] = c
+	}
+	if p := s.probes(); p != nil {
+		figures["probes"] = map[string]any{"completed": p.Completed, "failed": p.Failed, "median_e2el_ms": p.MedianMS, "p99_e2el_ms": p.P99MS, "max_e2el_ms": p.MaxMS}
 	}
 	contaminated := false
 	if m := s.exact().ExactM; m != nil && m.CachedPrompt != nil && m.TotalInput > 0 {
