@@ -70,7 +70,7 @@ func (s *servedReport) probeNote() string {
 	for i := range s.capture.Probes {
 		q := &s.capture.Probes[i]
 		if q.ErrorClass != "" {
-			return line + fmt.Sprintf("; %s: %s: %s", q.ID, q.ErrorClass, q.Error)
+			return line + fmt.Sprintf("; %.60s: %.60s: %.300s", q.ID, q.ErrorClass, q.Error)
 		}
 	}
 	return line

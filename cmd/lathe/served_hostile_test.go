@@ -64,14 +64,14 @@ func eachLine(t *testing.T, from, to string, change func(line map[string]any)) {
 func TestServedHostileCapture(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := startServed(t, servedScript{})
-	for _, harness := range []string{"--harness exact --input-len 8 --output-len 4 --goodput ttft:100", "--random-input-len 8 --random-output-len 4",
+	for _, harness := range []string{"--harness exact --input-len 8 --output-len 4 --goodput ttft:100", "--random-input-len 8 --random-output-len 4 --probe-request-rate 900",
 		"--harness sglang --backend sglang-oai --dataset-name random-ids --random-input-len 8 --random-output-len 4"} {
 		os.Remove("c.jsonl")
 		serveOK(t, s, append([]string{"--model", "preset:tiny", "--num-prompts", "3", "--request-rate", "900", "--raw", "c.jsonl"}, strings.Fields(harness)...)...)
-		failed := 0
+		failed := map[any]int{}
 		eachLine(t, "c.jsonl", "h.jsonl", func(line map[string]any) {
-			if line["kind"] == "request" {
-				if failed++; failed == 1 { // one that failed, with words of its own
+			if kind := line["kind"]; kind == "request" || kind == "probe" {
+				if failed[kind]++; failed[kind] == 1 { // one that failed, with words of its own
 					line["error"], line["error_class"], line["status"] = "x", "x", nil
 					line["end"] = map[string]any{"kind": "cut", "t_ns": 5}
 				}
@@ -105,9 +105,7 @@ func TestServedHostileCapture(t *testing.T) {
 		"backend": func(o map[string]any) { o["server"].(map[string]any)["backend"] = "nobody" },
 		"harness": func(o map[string]any) { o["harness"] = "nobody" },
 		"ramp":    func(o map[string]any) { o["traffic"].(map[string]any)["ramp_up_strategy"] = "linear" },
-		"percentile": func(o map[string]any) {
-			o["result"].(map[string]any)["metric_percentiles"] = "x"
-		},
+		"percent": func(o map[string]any) { o["result"].(map[string]any)["metric_percentiles"] = "x" },
 		"version": func(o map[string]any) { o["harness_version"] = "1999" },
 		"closed":  func(o map[string]any) { o["traffic"].(map[string]any)["arrival"] = "closed" },
 	} {
