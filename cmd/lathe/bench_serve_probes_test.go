@@ -104,6 +104,27 @@ func TestServeProbes(t *testing.T) {
 		}
 	}
 	reportsSame(t, out)
+	jsonHasProbes(t, r.Probes, r.Failed, r.Max)
+}
+
+// jsonHasProbes wants the figures of the result file in the JSON report of the capture.
+func jsonHasProbes(t *testing.T, completed, failed int, most float64) {
+	t.Helper()
+	_, text, _ := latheWith(t, nil, "report", "c.jsonl", "--format", "json")
+	var again struct {
+		Client struct {
+			Probes struct {
+				Completed, Failed int
+				Max               float64 `json:"max_e2el_ms"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &again); err != nil {
+		t.Fatal(err)
+	}
+	if p := again.Client.Probes; p.Completed != completed || p.Failed != failed || p.Max != most {
+		t.Errorf("JSON report: %+v, result file %d, %d, %v", p, completed, failed, most)
+	}
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / 1e6 }
