@@ -47,7 +47,7 @@ type Outcome struct {
 	TTFT    float64
 	ITL     []float64
 	Latency float64 // 0 after a failure
-	Text    string  // generated; empty after a failure
+	Text    string  // generated; empty after a failure, but for that of a whole answer whose figures cannot be read
 	Prompt  Count   // prompt tokens: the dataset row's, or the server's where the harness takes them
 	Output  Count   // vLLM: as the server said. SGLang: the length that it reports
 

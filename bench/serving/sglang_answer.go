@@ -142,8 +142,12 @@ func (s *sglangFrames) answer(o *Outcome, r *bench.Request) failure {
 	if f.bad() {
 		return f
 	}
-	s.text = text
+	s.text, o.Text = text, string(text) // which a failure from here on does not take back
 	o.Latency = seconds(r.End.TNS) - o.Start()
 	o.TTFT = o.Latency
-	return s.usage(root.Get("usage"))
+	u := root.Get("usage")
+	if !u.Is(frame.Missing) && !u.Is(frame.Object) { // null is not taken for none here
+		return python(attributeError)
+	}
+	return s.usage(u)
 }

@@ -102,7 +102,8 @@ func (s *sglangFrames) unasked(line []byte) bool {
 	return choices.Is(frame.Array) && choices.Len() == 0 && usage.Is(frame.Object)
 }
 
-// serverPrompt takes the server's prompt length, since November 2026.
+// serverPrompt takes the server's prompt length, since November 2026: of usage,
+// and of meta_info only where there is no usage, whatever that says.
 func (s *sglangFrames) serverPrompt(root frame.Value) failure {
 	if !s.sw.ServerInputLen {
 		return failure{}
@@ -117,8 +118,8 @@ func (s *sglangFrames) serverPrompt(root frame.Value) failure {
 		}
 		if p := holder.Get("prompt_tokens"); p.Truthy() {
 			s.prompt = countOf(p)
-			break
 		}
+		break
 	}
 	return failure{}
 }

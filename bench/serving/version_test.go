@@ -208,3 +208,28 @@ func TestEndlessLine(t *testing.T) {
 		}
 	}
 }
+
+// A usage that says nothing of the prompt hides meta_info; a whole answer whose
+// usage is null fails behind its text, as a frame's does not.
+func TestSGLangUsageDecides(t *testing.T) {
+	w := wireOf("generate", 1).json(5, `{"text":"a","meta_info":{"completion_tokens":1,"prompt_tokens":20}}`).json(6, `{"usage":{"completion_tokens":3},"meta_info":{"prompt_tokens":77}}`)
+	if o := reading(t, "sglang:sglang", november(), w).Requests[0]; !o.Success || o.Prompt.N != 20 {
+		t.Errorf("success %v, prompt of %d tokens, want 20", o.Success, o.Prompt.N)
+	}
+	for _, opt := range []Options{august(), november()} {
+		opt.DisableStream = true
+		w := wireOf("chat", 2).at(5, `{"choices":[{"message":{"content":"ab"}}],"usage":null}`)
+		ok := wireOf("chat", 2).at(5, `{"choices":[{"message":{"content":"ab"}}]}`)
+		r := reading(t, "sglang:sglang-oai-chat", opt, w, ok)
+		if o := r.Requests[0]; o.Success || o.ErrorClass != attributeError || o.Text != "ab" || o.TTFT == 0 || o.Latency != 0 {
+			t.Errorf("%s: %+v", opt.Version, o)
+		}
+		if o := r.Requests[1]; !o.Success || o.Output.N != 2 {
+			t.Errorf("%s, without usage: %+v", opt.Version, o)
+		}
+		opt.DisableStream = false
+		if o := reading(t, "sglang:sglang-oai-chat", opt, wireOf("chat", 1).json(5, `{"choices":[{"delta":{"content":"a"}}],"usage":null}`)).Requests[0]; !o.Success {
+			t.Errorf("%s, streamed: %+v", opt.Version, o)
+		}
+	}
+}
