@@ -14,6 +14,8 @@ func FuzzReading(f *testing.F) {
 	f.Add([]byte("{\"text\":\"a\",\"meta_info\":{\"completion_tokens\":1}}\n{\"text\":\"ab\",\"meta_info\":{\"completion_tokens\":0}}\n"), byte(7), byte(2))
 	f.Add([]byte("event: error\ndata: {\"error\":{\"message\":\"x\"}}\n\n: c\n\n"), byte(1), byte(1))
 	f.Add([]byte(`{"choices":[{"message":{"content":"a"}}],"usage":{"completion_tokens":2}}`), byte(5), byte(5))
+	f.Add([]byte("data: {\"text\":\"a\",\"meta_info\":{\"completion_tokens\":1,\"cached_tokens\":3,\"cached_tokens_details\":{\"device\":1,\"storage\":2,\"storage_backend\":\"x\"}}}\n\n"), byte(9), byte(2+64))
+	f.Add([]byte("data: {\"choices\":[{\"text\":\"a\"}],\"sglext\":{\"cached_tokens_details\":{\"device\":\"1\",\"host\":null}}}\n\n"), byte(9), byte(0+64))
 	names := SemanticsNames()
 	kinds := []string{"eof", "cut", "timeout", "http_error"}
 	f.Fuzz(func(t *testing.T, body []byte, step, how byte) {
@@ -28,7 +30,7 @@ func FuzzReading(f *testing.F) {
 				t.Fatal(err)
 			}
 			opt := november()
-			opt.DisableStream = how&4 != 0
+			opt.DisableStream, opt.CacheReport = how&4 != 0, how&64 != 0
 			var say [2]string
 			for i, size := range []int{len(body), int(step)%17 + 1} {
 				g, err := NewReading(sem, opt)
@@ -45,6 +47,9 @@ func FuzzReading(f *testing.F) {
 				for k := range r.Requests {
 					o := &r.Requests[k]
 					say[i] = fmt.Sprint(o.Success, o.TTFT, o.ITL, o.Latency, o.Text, o.Prompt, o.Output, o.ErrorClass)
+					if o.Cache != nil {
+						say[i] += fmt.Sprint(*o.Cache, r.CacheErr)
+					}
 				}
 				for _, x := range r.Exact {
 					say[i] = fmt.Sprint(x.Success, x.ErrorClass, x.ErrorText, x.Gaps, x.FrameTokens, x.Output, x.Prompt, x.Text, x.Keepalives, x.Heartbeats, x.Malformed, x.Unterminated, x.FinishReason, x.Warnings)

@@ -20,7 +20,8 @@ type Options struct {
 	// which SGLang's client does not do (serving-semantics D3): SGLang's readings
 	// are then those of the stream without these frames, that a server would have
 	// sent it. Otherwise its completions client fails on them.
-	UsageAsked bool
+	UsageAsked  bool
+	CacheReport bool // SGLang's --cache-report
 
 	// Of the exact reading only.
 	IgnoreEOS  bool // ignore_eos was sent: a shorter answer than asked for is worth a warning

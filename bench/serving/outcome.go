@@ -54,6 +54,8 @@ type Outcome struct {
 	ErrorClass string // "" on success: http_status, no_chunk, or the name of the Python exception
 	ErrorText  string
 
+	Cache *CacheHit // with Options.CacheReport, by SGLang's client; nil else
+
 	RowPrompt, RowText, RowVision int      // of the dataset row
 	ServerQueue, ServerTTFT       *float64 // seconds, from the server's own metrics
 

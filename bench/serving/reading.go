@@ -224,6 +224,11 @@ type Result struct {
 	// GoodputErr is the class of the exception that refuses the goodput arguments
 	// of SGLang, which has the metrics all the same.
 	GoodputErr string
+	// Cache is SGLang's cache report, where it was asked for. CacheErr is the class
+	// of the exception that ends SGLang's client in it, behind its metrics and
+	// before its result file.
+	Cache    *SGLangCache
+	CacheErr string
 
 	Unasked  int    // usage frames that Options.UsageAsked left out
 	Err      string // class of the exception that ends the harness's aggregation

@@ -8,9 +8,12 @@ import (
 	"lathe/bench/frame"
 )
 
-func (s *sglangFrames) close(r *bench.Request, head []byte) Outcome {
-	o := outcomeOf(r)
+func (s *sglangFrames) close(r *bench.Request, head []byte) (o Outcome) {
+	o = outcomeOf(r)
 	o.Output = counted(0)
+	if s.cache != nil {
+		defer func() { o.Cache = s.cache.hit() }()
+	}
 	switch {
 	case r.Status == nil:
 		o.fail(python(disconnectedError))
@@ -149,5 +152,8 @@ func (s *sglangFrames) answer(o *Outcome, r *bench.Request) failure {
 	if !u.Is(frame.Missing) && !u.Is(frame.Object) { // null is not taken for none here
 		return python(attributeError)
 	}
-	return s.usage(u)
+	if f := s.usage(u); f.bad() {
+		return f
+	}
+	return s.cached(root)
 }

@@ -26,13 +26,18 @@ type sglangFrames struct {
 	prompt   Count
 	lastLine int64
 	lines    int
-	left     int // frames that were left out as asked says
+	left     int          // frames that were left out as asked says
+	cache    *cacheFrames // with --cache-report
 	failure  failure
 }
 
 func newSGLang(wire Wire, opt Options, sw Switches, doc *frame.Doc) *sglangFrames {
 	asked := opt.UsageAsked && !opt.MultiTurn && wire != Native
-	return &sglangFrames{wire: wire, whole: opt.DisableStream && wire == Chat, asked: asked, sw: sw, doc: doc}
+	s := &sglangFrames{wire: wire, whole: opt.DisableStream && wire == Chat, asked: asked, sw: sw, doc: doc}
+	if opt.CacheReport {
+		s.cache = &cacheFrames{tokens: counted(0)}
+	}
+	return s
 }
 
 func (s *sglangFrames) read(b []byte, t int64) {
@@ -73,7 +78,7 @@ func (s *sglangFrames) line(line []byte, t int64) bool {
 	root := s.doc.Root()
 	if !root.Is(frame.Object) {
 		class := attributeError
-		if s.wire == Completions && !s.sw.ObjectFirst {
+		if s.wire == Completions && !s.sw.ObjectFirst && s.cache == nil {
 			class = typeError
 		}
 		s.failure = python(class)
@@ -124,7 +129,21 @@ func (s *sglangFrames) serverPrompt(root frame.Value) failure {
 	return failure{}
 }
 
+// cached takes what a frame says for the cache report, where one is asked for.
+func (s *sglangFrames) cached(root frame.Value) failure {
+	switch {
+	case s.cache == nil:
+		return failure{}
+	case s.wire == Native:
+		return s.cache.meta(root)
+	}
+	return s.cache.extension(root)
+}
+
 func (s *sglangFrames) native(root frame.Value, t int64) failure {
+	if f := s.cached(root); f.bad() {
+		return f
+	}
 	text := root.Get("text")
 	if !text.Truthy() {
 		return failure{}
@@ -149,6 +168,9 @@ func (s *sglangFrames) native(root frame.Value, t int64) failure {
 }
 
 func (s *sglangFrames) completion(root frame.Value, t int64) failure {
+	if f := s.cached(root); f.bad() {
+		return f
+	}
 	choices := root.Get("choices")
 	switch {
 	case choices.Is(frame.Missing), choices.Is(frame.Object):
@@ -198,6 +220,9 @@ func (s *sglangFrames) usage(u frame.Value) failure {
 
 func (s *sglangFrames) chat(root frame.Value, t int64) failure {
 	if f := s.usage(root.Get("usage")); f.bad() {
+		return f
+	}
+	if f := s.cached(root); f.bad() {
 		return f
 	}
 	choices := root.Get("choices")

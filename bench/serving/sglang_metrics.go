@@ -1,6 +1,9 @@
 package serving
 
-import "lathe/bench/stat"
+import (
+	"lathe/bench/frame"
+	"lathe/bench/stat"
+)
 
 // SGLangMetrics is the result of SGLang's calculate_metrics. Its percentiles
 // are 90, 95 and 99.
@@ -60,6 +63,9 @@ func sglangMetrics(r *Result, opt Options, sw Switches) {
 	}
 	p.finish(r, opt, duration)
 	r.SGLang, r.OutputLens = p.m, p.lens
+	if opt.CacheReport {
+		r.Cache, r.CacheErr = cacheReport(r.Requests, new(frame.Doc))
+	}
 	if len(opt.Goodput) == 0 || !sw.SGLangGoodput {
 		return
 	}
