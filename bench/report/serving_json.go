@@ -74,6 +74,7 @@ func servingResult(w *pyJSON, r *serving.Result) {
 		if r.GoodputErr != "" {
 			w.set("goodput_error", r.GoodputErr)
 		}
+		servingCache(w, r)
 		if len(r.Warnings) > 0 {
 			w.set("warnings", r.Warnings)
 		}
@@ -156,6 +157,10 @@ func servingRequest(w *pyJSON, sem serving.Semantics, o *serving.Outcome) {
 		}
 		w.set("output_len", countValue(o.Output))
 		w.with("text_chunks", func() { chunks(w, o) })
+		if o.Cache != nil {
+			w.set("cached_tokens", countValue(o.Cache.Tokens))
+			w.with("cached_tokens_details", func() { w.raw(o.Cache.Details) })
+		}
 	})
 }
 

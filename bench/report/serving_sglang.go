@@ -49,7 +49,7 @@ func (run *SGLangRun) rate() string {
 // where SGLang ends in an exception instead.
 func SGLangBlock(run SGLangRun, r *serving.Result) (string, error) {
 	m := r.SGLang
-	if m == nil {
+	if m == nil || r.CacheErr != "" {
 		return "", unfinished(r)
 	}
 	k := &block{}
@@ -93,6 +93,9 @@ func SGLangBlock(run SGLangRun, r *serving.Result) (string, error) {
 		if x.label == "ITL" {
 			k.line("Max ITL (ms):", x.stats.Max)
 		}
+	}
+	if r.Cache != nil {
+		k.cache(r.Cache)
 	}
 	return k.close(), nil
 }
@@ -166,7 +169,7 @@ func SGLangResultName(run SGLangRun) string {
 // SGLangResult is SGLang's line of a result file, its keys in SGLang's order.
 func SGLangResult(run SGLangRun, r *serving.Result) ([]byte, error) {
 	m := r.SGLang
-	if m == nil {
+	if m == nil || r.CacheErr != "" {
 		return nil, unfinished(r)
 	}
 	d := &members{}
@@ -199,6 +202,9 @@ func SGLangResult(run SGLangRun, r *serving.Result) ([]byte, error) {
 	w := &pyJSON{b: line[:len(line)-1], open: []bool{true}}
 	if r.Goodput != nil {
 		sglangGoodputKeys(w, r.Goodput)
+	}
+	if r.Cache != nil {
+		w.with("cache_report", func() { sglangCacheKeys(w, r.Cache) })
 	}
 	if run.OutputDetails {
 		run.details(w, r)
@@ -247,6 +253,9 @@ func (run *SGLangRun) details(w *pyJSON, r *serving.Result) {
 	each("itls", func(o *serving.Outcome) any { return o.ITL })
 	each("generated_texts", func(o *serving.Outcome) any { return o.Text })
 	each("errors", errorOf)
+	if r.Cache != nil {
+		cacheLists(w, r)
+	}
 }
 
 // SteadyLine is SGLang's line of a steady-state file, its keys in SGLang's

@@ -110,6 +110,9 @@ func servingWords(all []reading) []fact {
 			lines = append(lines, fact{name, "the harness ends in " + x.r.Err + " instead of a result"})
 			continue
 		}
+		if x.r.CacheErr != "" {
+			lines = append(lines, fact{name, "the harness ends in " + x.r.CacheErr + " in its cache report and writes no result file"})
+		}
 		if x.counted == "" {
 			continue // nothing succeeded, which a warning says
 		}

@@ -129,6 +129,9 @@ func VLLMBlock(run VLLMRun, r *serving.Result) (string, error) {
 
 // unfinished says that the harness cannot finish a run.
 func unfinished(r *serving.Result) error {
+	if r.Err == "" {
+		return fmt.Errorf("report %s: the harness ends in %s in its cache report and writes no result file", r.Semantics, r.CacheErr)
+	}
 	return fmt.Errorf("report %s: the harness ends in %s instead of a result", r.Semantics, r.Err)
 }
 
