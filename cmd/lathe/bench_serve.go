@@ -37,6 +37,9 @@ func runBenchServe(ctx context.Context, app *application, o benchServeOptions) e
 		defer stop()
 		o.Server.BaseURL = base
 	}
+	if o.Result.CacheReport && !strings.HasPrefix(o.Server.Backend, "sglang") {
+		app.term.warn("--cache-report: --backend %s: only the servers of the sglang backends say what it reports", o.Server.Backend)
+	}
 	keys := app.credentials(o.Harness, o.Server.Proxy)
 	o.Used.BaseURL = strings.TrimRight(o.baseURL(), "/")
 	opt := o.loadOptions(keys)

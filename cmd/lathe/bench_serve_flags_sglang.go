@@ -24,6 +24,7 @@ func addSGLangServingFlags(fs *pflag.FlagSet, o *benchServeOptions) {
 	r := &o.Result
 	fs.StringVar(&r.OutputFile, "output-file", "", "result file, a line is appended (default: SGLang's name)")
 	fs.BoolVar(&r.OutputDetails, "output-details", false, "with lists a request in it")
+	fs.BoolVar(&r.CacheReport, "cache-report", false, "report the prompt tokens from the server's prefix cache; sglang-oai, sglang-oai-chat: ask for them")
 	optionalTextVar(fs, &r.Tag, "tag", "tag of the result")
 	wordsVar(fs, &r.Goodput, repeatFlag, "goodput", "objectives in ms: ttft:100 tpot:20 e2el:500")
 }

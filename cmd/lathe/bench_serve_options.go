@@ -196,6 +196,7 @@ type servedResult struct {
 	Tag               *string  `json:"tag,omitempty"`
 	OutputFile        string   `json:"output_file,omitempty"`
 	OutputDetails     bool     `json:"output_details,omitempty"`
+	CacheReport       bool     `json:"cache_report,omitempty"`
 	OutputJSON        string   `json:"output_json,omitempty"` // exact
 	Raw               string   `json:"raw"`
 	Strict            bool     `json:"strict"`

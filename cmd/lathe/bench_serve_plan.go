@@ -53,6 +53,9 @@ func (r *servedRun) planText(t traffic, schedule arrival.Schedule) error {
 	if n := o.Around.Warmups; n > 0 {
 		fmt.Fprintf(w, "warm-up: %d requests\n", n)
 	}
+	if o.asksCacheDetails() {
+		fmt.Fprintf(w, "cache report: each request asks for %s\n", cacheDetailsField)
+	}
 	end := max(schedule.EndSeconds, last(schedule.Seconds))
 	line := fmt.Sprintf("estimate: the last request is sent after %.1f s", end)
 	if d := o.Traffic.Duration; d > 0 && d.Seconds() < end {

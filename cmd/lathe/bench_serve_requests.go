@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"lathe/bench"
@@ -114,6 +115,13 @@ func (c *servedCalls) prepareSGLang() error {
 	}
 	s.AskUsage = o.multiTurn() && o.switches().MultiTurnAsksUsage
 	s.Extra = json.RawMessage(b.Extra)
+	if o.asksCacheDetails() {
+		extra, err := load.MergeBody(s.Extra, json.RawMessage(`{"`+cacheDetailsField+`": true}`))
+		if err != nil {
+			return usageError("", "--extra-request-body: %w", err)
+		}
+		s.Extra = extra
+	}
 	if o.Harness == harnessExact {
 		headers, err := load.VLLMHeaders(o.Server.Headers)
 		if err != nil {
@@ -126,6 +134,15 @@ func (c *servedCalls) prepareSGLang() error {
 	}
 	c.sgl = s
 	return nil
+}
+
+// cacheDetailsField is the body field that asks SGLang's server where cached tokens were.
+const cacheDetailsField = "return_cached_tokens_details"
+
+// asksCacheDetails says whether requests ask where their cached tokens were: what --cache-report does on
+// SGLang's OpenAI backends. The native protocol always tells, and no other server is asked.
+func (o *benchServeOptions) asksCacheDetails() bool {
+	return o.Result.CacheReport && slices.Contains([]string{"sglang-oai", "sglang-oai-chat"}, o.Server.Backend)
 }
 
 // sampling is vLLM's sampling flags with --extra-body over them.

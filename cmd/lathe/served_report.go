@@ -43,7 +43,8 @@ func (o *benchServeOptions) servedReadings() []serving.Semantics {
 func (o *benchServeOptions) readingOptions(count serving.Counter) (serving.Options, error) {
 	percentiles, err := o.percentiles()
 	return serving.Options{Version: serving.Version(o.HarnessVersion), Count: count, Percentiles: percentiles, Goodput: o.Result.Goodput,
-		MultiTurn: o.Used.MultiTurn, DisableStream: o.Body.DisableStream, IgnoreEOS: o.Used.IgnoreEOS, UsageAsked: o.Harness != harnessSGLang}, err
+		MultiTurn: o.Used.MultiTurn, DisableStream: o.Body.DisableStream, IgnoreEOS: o.Used.IgnoreEOS, UsageAsked: o.Harness != harnessSGLang,
+		CacheReport: o.Result.CacheReport}, err
 }
 
 // readServed reads a capture by the options of its run.
