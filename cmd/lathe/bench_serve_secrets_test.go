@@ -49,7 +49,7 @@ func TestP112_ProxyOfARun(t *testing.T) {
 	if code != 1 || !strings.Contains(stdout+stderr, "via proxy") || !strings.Contains(stdout, "127.0.0.1:9") {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
 	}
-	if code, stdout, stderr := latheWith(t, env, args...); code != 2 || !strings.Contains(stderr, "server.invalid") || strings.Contains(stdout+stderr, "127.0.0.1:9") {
+	if code, stdout, stderr := latheWith(t, env, args...); code != 1 || !strings.Contains(stderr, "server.invalid") || strings.Contains(stdout+stderr, "127.0.0.1:9") {
 		t.Errorf("without --proxy env: exit %d: %s%s", code, stdout, stderr)
 	}
 }
