@@ -32,15 +32,16 @@ func TestAuditOfPipes(t *testing.T) {
 	for _, files := range [][]string{{filepath.Join(folder, "vllm-python.json")}, {capture}, {capture, filepath.Join(folder, "sglang-python.jsonl")}} {
 		var pipes []string
 		for i, path := range files {
-			pipes = append(pipes, filepath.Join(dir, string(rune('a'+i))+"-"+filepath.Base(path)))
-			if err := syscall.Mkfifo(pipes[i], 0o600); err != nil {
+			pipe := filepath.Join(dir, string(rune('a'+i))+"-"+filepath.Base(path))
+			pipes = append(pipes, pipe)
+			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			text, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			go func() { _ = os.WriteFile(pipes[i], text, 0o600) }()
+			go func() { _ = os.WriteFile(pipe, text, 0o600) }()
 		}
 		got, code := audit(pipes...)
 		want, wantCode := audit(files...)
