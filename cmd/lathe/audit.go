@@ -89,14 +89,11 @@ func runAudit(ctx context.Context, app *application, o auditOptions) error {
 	defer os.RemoveAll(dir)
 	var files []*audit.File
 	for i, given := range o.Files {
-		f, err := whileNotInterrupted(ctx, func() (*audit.File, error) {
-			path, err := seekable(given, filepath.Join(dir, strconv.Itoa(i)))
-			if err != nil {
-				return nil, err
-			}
-			o.Files[i] = path
-			return audit.Open(path, audit.Options{Count: count})
-		})
+		o.Files[i], err = whileNotInterrupted(ctx, func() (string, error) { return seekable(given, filepath.Join(dir, strconv.Itoa(i))) })
+		if err != nil {
+			return usageError("", "audit: %w", err)
+		}
+		f, err := whileNotInterrupted(ctx, func() (*audit.File, error) { return audit.Open(o.Files[i], audit.Options{Count: count}) })
 		if err != nil {
 			return usageError("", "audit: %w", err)
 		}

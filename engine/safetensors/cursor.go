@@ -153,7 +153,7 @@ func (c *cursor) escape() (rune, error) {
 	return r, nil
 }
 
-// unit reads the \uXXXX at i.
+// unit reads the escape of four hexadecimal digits at i.
 func (c *cursor) unit(i int) (rune, bool) {
 	if i+6 > len(c.b) || c.b[i] != '\\' || c.b[i+1] != 'u' {
 		return 0, false
